@@ -1,0 +1,41 @@
+"""Neural Additive Experts: tables in, predictions that explain themselves out."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Contributions": "nae.contributions",
+    "NAEClassifier": "nae.estimators",
+    "NAERegressor": "nae.estimators",
+    "TableModel": "nae.tables",
+    "load": "nae.tables",
+    "metrics": "nae.metrics",
+    "plots": "nae.plots",
+    "presets": "nae.presets",
+}
+_MODULES = {"metrics", "plots", "presets"}
+
+__all__ = [*sorted(_WHERE), "__version__"]
+
+if TYPE_CHECKING:
+    from nae import metrics as metrics
+    from nae import plots as plots
+    from nae import presets as presets
+    from nae.contributions import Contributions as Contributions
+    from nae.estimators import NAEClassifier as NAEClassifier
+    from nae.estimators import NAERegressor as NAERegressor
+    from nae.tables import TableModel as TableModel
+    from nae.tables import load as load
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'nae' has no attribute {name!r}")
+    module = import_module(_WHERE[name])
+    return module if name in _MODULES else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

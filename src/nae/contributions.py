@@ -1,0 +1,56 @@
+"""Contributions: what each feature adds to the score of each row, and between which limits."""
+
+from dataclasses import dataclass
+
+from nae._typing import Array
+from nae.errors import UserError, did_you_mean
+
+__all__ = ["Contributions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """What each feature added to the score, with the bounds that hold for any context.
+
+    Arrays have shape (row, feature), or (row, feature, output) for several outputs or classes.
+
+    Attributes
+    ----------
+    values
+        The contributions; ``values.sum(axis=1) + intercept`` is the decision function.
+    lower, upper
+        The least and the most the feature can contribute at its value, whatever the other features are.
+    intercept
+        A number, or one per output.
+    feature_names
+        One name per feature.
+    output_names
+        The classes or targets; empty when there is one output.
+    experts
+        On request: expert values, (row, feature, member, expert, output).
+    routing
+        On request: gate weights, (row, feature, member, expert).
+    """
+
+    values: Array
+    lower: Array
+    upper: Array
+    intercept: Array
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...] = ()
+    experts: Array | None = None
+    routing: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def score(self) -> Array:
+        """The decision function: intercept plus the sum of the contributions, (row,) or (row, output)."""
+        return self.values.sum(axis=1) + self.intercept
+
+    def feature(self, name: str) -> Array:
+        """Return the contributions of one feature, (row,) or (row, output)."""
+        if name not in self.feature_names:
+            raise UserError(f"No feature is called {name!r}.{did_you_mean(name, self.feature_names)}")
+        return self.values[:, self.feature_names.index(name)]

@@ -1,0 +1,19 @@
+"""From a table to cells: which knots a value lies between, and where."""
+
+from nae.encoding.cells import Cells
+from nae.encoding.columns import Columns
+from nae.encoding.frames import read_table
+from nae.encoding.kinds import infer_kinds
+from nae.encoding.schema import Category, Feature, Number, Schema, build_schema
+
+__all__ = [
+    "Category",
+    "Cells",
+    "Columns",
+    "Feature",
+    "Number",
+    "Schema",
+    "build_schema",
+    "infer_kinds",
+    "read_table",
+]

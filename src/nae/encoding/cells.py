@@ -1,0 +1,42 @@
+"""Cells: for every row and feature, the slot a value lies at or above, and how far towards the next one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nae._typing import AnyArray, Array, IntArray
+
+__all__ = ["Cells"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Positions in the stacked tables of all features.
+
+    Attributes
+    ----------
+    slot
+        (row, feature), the lower slot, counted through the stacked tables.
+    fraction
+        (row, feature), in [0, 1): the weight of ``slot + 1``. Zero for categories, missing and unseen.
+    """
+
+    slot: IntArray
+    fraction: Array
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    @property
+    def upper(self) -> IntArray:
+        """The slot that ``fraction`` leans towards; the slot itself where the fraction is zero."""
+        return self.slot + (self.fraction > 0)
+
+    def take(self, rows: AnyArray | slice) -> "Cells":
+        """Return the cells of some rows."""
+        return Cells(self.slot[rows], self.fraction[rows])
+
+    @property
+    def nearest(self) -> IntArray:
+        """The nearer of the two slots."""
+        return self.slot + np.rint(self.fraction).astype(self.slot.dtype)

@@ -1,0 +1,106 @@
+"""Columns: a table as named one-dimensional numpy arrays, whatever it came from.
+
+A column is one of three kinds of array: float64 with NaN for missing, bool, or object holding strings (or other
+scalars) with None for missing. Everything after this point is numpy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nae._typing import AnyArray, Array
+from nae.errors import DataError, did_you_mean
+
+__all__ = ["Columns", "category_keys", "is_missing", "numbers"]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table: names (``None`` where the source had none) and one array per column, all of one length."""
+
+    arrays: tuple[AnyArray, ...]
+    names: tuple[str, ...] | None = None
+    categorical: frozenset[int] = frozenset()  # columns the source itself calls categorical
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.arrays[0]) if self.arrays else 0
+
+    def take(self, rows: AnyArray) -> "Columns":
+        """Return the given rows (indices or a mask)."""
+        return Columns(tuple(array[rows] for array in self.arrays), self.names, self.categorical)
+
+    def select(self, names: Sequence[str]) -> "Columns":
+        """Return the named columns in the given order, matched by name."""
+        if self.names is None:
+            return self
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            hint = did_you_mean(missing[0], self.names)
+            raise DataError(f"The table must have the column {missing[0]!r} the model was trained on.{hint}")
+        order = [self.names.index(name) for name in names]
+        return Columns(tuple(self.arrays[i] for i in order), tuple(names), self.categorical)
+
+
+def numbers(column: AnyArray, name: str) -> Array:
+    """Return a column as float64, NaN for missing; text that is no number is an error that names its row."""
+    if column.dtype != object:
+        return column.astype(np.float64, copy=False)
+    missing = is_missing(column)
+    out = np.full(len(column), np.nan)
+    try:
+        out[~missing] = column[~missing].astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        row, value = next((i, v) for i, v in enumerate(column) if not missing[i] and not _is_number(v))
+        raise DataError(
+            f"Column {name!r} must hold numbers; row {row} holds {value!r}. "
+            f"Pass feature_types={{{name!r}: 'category'}} to fit it as a category."
+        ) from None
+    return out
+
+
+def category_keys(column: AnyArray) -> AnyArray:
+    """Return a column as strings, None for missing: 1, 1.0 and True become '1', '1' and 'True'."""
+    if column.dtype == np.bool_:
+        return np.where(column, "True", "False").astype(object)
+    if column.dtype != object:
+        distinct, inverse = np.unique(column.astype(np.float64), return_inverse=True)
+        keys = np.array([_key(value) for value in distinct.tolist()], dtype=object)
+        return keys[inverse] if len(keys) else np.empty(0, dtype=object)
+    out = np.empty(len(column), dtype=object)
+    out[:] = [value if type(value) is str else _key(value) for value in column]
+    return out
+
+
+def is_missing(column: AnyArray) -> AnyArray:
+    """Return where a column has no value: NaN, None, NaT and pandas' NA."""
+    if column.dtype != object:
+        return np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
+    return np.array([type(value) is not str and _is_none(value) for value in column], dtype=bool)
+
+
+def _is_none(value: object) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isnan(value))
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _key(value: object) -> str | None:
+    if _is_none(value):
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (float, np.floating)):
+        return str(int(value)) if float(value).is_integer() else repr(float(value))
+    return str(value)

@@ -1,0 +1,29 @@
+"""Where the knots of a number lie: every distinct value when there are few, equal parts of capped counts otherwise."""
+
+import numpy as np
+
+from nae._typing import Array
+
+__all__ = ["place_knots"]
+
+
+def place_knots(values: Array, weights: Array, limit: int) -> Array:
+    """Return at most ``limit`` knots among the distinct ``values``, ascending.
+
+    A value that fills much of the column (zeros, say) would take many quantiles for itself, and the informative
+    rest would share a few knots. So each value's weight is capped at ``1 / limit`` of the total before the
+    weights are cut into equal parts.
+
+    Examples
+    --------
+    >>> place_knots(np.array([3.0, 1.0, 1.0]), np.ones(3), limit=8)
+    array([1., 3.])
+    """
+    distinct, inverse = np.unique(values, return_inverse=True)
+    if len(distinct) <= limit:
+        return distinct
+    counts = np.bincount(inverse, weights=weights)
+    mass = np.cumsum(np.minimum(counts, counts.sum() / limit))
+    mass = (mass - mass[0]) / (mass[-1] - mass[0])
+    chosen = np.searchsorted(mass, np.linspace(0.0, 1.0, limit)).clip(0, len(distinct) - 1)
+    return distinct[np.unique(chosen)]

@@ -1,0 +1,269 @@
+"""The schema: which features a model has, and which slot of its table a value belongs to.
+
+The table of a feature has one slot per knot or level, then one for *missing* and one for *unseen*. The tables of all
+features are stacked; ``Schema.offsets`` says where each begins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from nae._typing import AnyArray, Array, IntArray
+from nae.encoding.cells import Cells
+from nae.encoding.columns import Columns, category_keys, is_missing, numbers
+from nae.encoding.knots import place_knots
+from nae.errors import ConfigError, DataError, FormatError, did_you_mean
+
+__all__ = ["MISSING", "UNSEEN", "Category", "Feature", "Number", "Schema", "build_schema"]
+
+MISSING, UNSEEN, OTHER = "missing", "unseen", "other"
+Kind = Literal["number", "boolean", "category"]
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A number (or a boolean): knots, and linear between them; beyond the ends the end value holds."""
+
+    name: str
+    knots: Array  # (knot,), ascending, finite
+    is_boolean: bool = False
+    has_missing: bool = False  # missing values were seen in training
+    reason: str = ""
+    integral: bool = False  # every value seen was a whole number
+
+    kind_name: ClassVar[str] = "number"
+
+    @property
+    def kind(self) -> Kind:
+        return "boolean" if self.is_boolean else "number"
+
+    @property
+    def n_values(self) -> int:
+        return len(self.knots)
+
+    @property
+    def n_slots(self) -> int:
+        return self.n_values + 2
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One text per slot."""
+        if self.is_boolean:
+            shown = ["True" if knot else "False" for knot in self.knots]
+        else:
+            shown = [f"{knot:.12g}" for knot in self.knots]
+        return (*shown, MISSING, UNSEEN)
+
+    def locate(self, column: AnyArray) -> tuple[IntArray, Array]:
+        """Return slot (counted within the feature) and fraction of every value."""
+        values, knots = numbers(column, self.name), self.knots
+        missing = np.isnan(values)
+        inside = np.clip(np.where(missing, knots[0], values), knots[0], knots[-1])
+        slot = np.searchsorted(knots, inside, side="right") - 1
+        fraction = np.zeros(len(values))
+        between = slot < len(knots) - 1
+        low, high = knots[slot[between]], knots[slot[between] + 1]
+        # Halved, so that a span beyond the largest float stays finite.
+        fraction[between] = (inside[between] / 2 - low / 2) / (high / 2 - low / 2)
+        slot[missing], fraction[missing] = self.n_values, 0.0
+        return slot, fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Category:
+    """A category: one slot per level; levels too rare for a slot of their own share the trained slot *other*."""
+
+    name: str
+    levels: tuple[str, ...]
+    rare: tuple[str, ...] = ()
+    has_missing: bool = False
+    reason: str = ""
+
+    kind: ClassVar[Kind] = "category"
+
+    @property
+    def n_values(self) -> int:
+        return len(self.levels) + bool(self.rare)
+
+    @property
+    def n_slots(self) -> int:
+        return self.n_values + 2
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One text per slot."""
+        return (*self.levels, *((OTHER,) if self.rare else ()), MISSING, UNSEEN)
+
+    @cached_property
+    def _slots(self) -> dict[str | None, int]:
+        slots: dict[str | None, int] = {level: slot for slot, level in enumerate(self.levels)}
+        slots.update(dict.fromkeys(self.rare, len(self.levels)))
+        slots[None] = self.n_values
+        return slots
+
+    def locate(self, column: AnyArray) -> tuple[IntArray, Array]:
+        """Return slot (counted within the feature) and fraction (zero) of every value."""
+        slots, unseen = self._slots, self.n_values + 1
+        found = [slots.get(key, unseen) for key in category_keys(column)]
+        return np.array(found, dtype=np.int64), np.zeros(len(found))
+
+
+Feature = Number | Category
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """The features of a model, in the order of its tables."""
+
+    features: tuple[Feature, ...]
+    has_names: bool = True  # the training table had column names
+    offsets: IntArray = field(init=False)  # (feature + 1,), where each feature's slots begin
+
+    def __post_init__(self) -> None:
+        sizes = [feature.n_slots for feature in self.features]
+        object.__setattr__(self, "offsets", np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def n_slots(self) -> int:
+        return int(self.offsets[-1])
+
+    def slots(self, feature: int) -> slice:
+        """Return the slots of one feature, *missing* and *unseen* last."""
+        return slice(int(self.offsets[feature]), int(self.offsets[feature + 1]))
+
+    def index(self, feature: str | int) -> int:
+        """Return the position of a feature given by name or position."""
+        if isinstance(feature, str):
+            if feature not in self.names:
+                raise ConfigError(f"No feature is called {feature!r}.{did_you_mean(feature, self.names)}")
+            return self.names.index(feature)
+        if not -len(self) <= feature < len(self):
+            raise ConfigError(f"A feature's position must be in [0, {len(self) - 1}]; got {feature}.")
+        return int(feature) % len(self)
+
+    def locate(self, columns: Columns, *, dtype: Any = np.float64) -> Cells:
+        """Return the cells of a table whose columns are in the schema's order."""
+        if len(columns.arrays) != len(self):
+            raise DataError(
+                f"The table must have the {len(self)} columns the model was trained on; got {len(columns.arrays)}."
+            )
+        n_rows = columns.n_rows
+        slot = np.empty((n_rows, len(self)), dtype=np.int32)
+        fraction = np.empty((n_rows, len(self)), dtype=dtype)
+        for i, (feature, column) in enumerate(zip(self.features, columns.arrays, strict=True)):
+            within, part = feature.locate(column)
+            slot[:, i] = within + self.offsets[i]
+            fraction[:, i] = part
+        return Cells(slot, fraction)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as JSON values; the knots are stored apart, as arrays."""
+        rows: list[dict[str, Any]] = []
+        for feature in self.features:
+            row: dict[str, Any] = {"name": feature.name, "kind": feature.kind, "reason": feature.reason}
+            row["has_missing"] = feature.has_missing
+            if isinstance(feature, Category):
+                row |= {"levels": list(feature.levels), "rare": list(feature.rare)}
+            else:
+                row |= {"n_knots": len(feature.knots), "integral": feature.integral}
+            rows.append(row)
+        return {"features": rows, "has_names": self.has_names}
+
+    @property
+    def knots(self) -> Array:
+        """The knots of all numbers, one feature after another."""
+        found = [feature.knots for feature in self.features if isinstance(feature, Number)]
+        return np.concatenate(found) if found else np.empty(0)
+
+    @staticmethod
+    def from_dict(content: dict[str, Any], knots: Array) -> "Schema":
+        """Rebuild a schema from what :meth:`to_dict` and :attr:`knots` gave."""
+        features: list[Feature] = []
+        start = 0
+        for row in content["features"]:
+            shared = {"name": row["name"], "has_missing": row["has_missing"], "reason": row["reason"]}
+            if row["kind"] == "category":
+                features.append(Category(levels=tuple(row["levels"]), rare=tuple(row["rare"]), **shared))
+                continue
+            end = start + row["n_knots"]
+            own = knots[start:end]
+            if len(own) != row["n_knots"] or len(own) == 0 or not np.all(np.isfinite(own)):
+                raise FormatError(f"The knots of {row['name']!r} must be {row['n_knots']} finite numbers.")
+            if np.any(np.diff(own) <= 0):
+                raise FormatError(f"The knots of {row['name']!r} must ascend.")
+            features.append(
+                Number(knots=own, is_boolean=row["kind"] == "boolean", integral=row["integral"], **shared)
+            )
+            start = end
+        if start != len(knots):
+            raise FormatError(f"The file must hold {start} knots; got {len(knots)}.")
+        return Schema(tuple(features), has_names=bool(content["has_names"]))
+
+
+def build_schema(
+    columns: Columns,
+    kinds: Sequence[tuple[Kind, str]],
+    weights: Array,
+    *,
+    n_knots: int,
+) -> Schema:
+    """Learn knots and levels from the rows of positive weight."""
+    if columns.names is not None and len(set(columns.names)) < len(columns.names):
+        twice = next(name for name in columns.names if columns.names.count(name) > 1)
+        raise DataError(f"Column names must differ; {twice!r} stands for {columns.names.count(twice)} columns.")
+    names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
+    features: list[Feature] = []
+    for name, array, (kind, reason) in zip(names, columns.arrays, kinds, strict=True):
+        if kind == "category":
+            features.append(_build_category(name, array, weights, limit=n_knots, reason=reason))
+        else:
+            features.append(_build_number(name, array, weights, limit=n_knots, kind=kind, reason=reason))
+    return Schema(tuple(features), has_names=columns.names is not None)
+
+
+def _build_number(name: str, array: AnyArray, weights: Array, *, limit: int, kind: Kind, reason: str) -> Number:
+    values = numbers(array, name)
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        raise DataError(
+            f"Column {name!r} must hold finite numbers; row {infinite[0]} holds {values[infinite[0]]}. "
+            "Mark it missing or replace it."
+        )
+    present = ~np.isnan(values)
+    knots = place_knots(values[present], weights[present], limit) + 0.0  # -0.0 becomes 0.0
+    integral = bool(np.all(np.mod(values[present], 1) == 0)) and bool(present.any())
+    return Number(
+        name=name,
+        knots=knots if len(knots) else np.zeros(1),  # all missing: one knot that no row touches
+        is_boolean=kind == "boolean",
+        has_missing=not bool(present.all()),
+        reason=reason,
+        integral=integral,
+    )
+
+
+def _build_category(name: str, array: AnyArray, weights: Array, *, limit: int, reason: str) -> Category:
+    keys = category_keys(array)
+    missing = is_missing(keys)
+    levels, inverse = np.unique(keys[~missing].astype(str), return_inverse=True)
+    counts = np.bincount(inverse, weights=weights[~missing], minlength=len(levels))
+    order = np.argsort(-counts, kind="stable")  # by frequency, ties by name
+    kept = order if len(levels) <= limit else order[: limit - 1]
+    rare = order[len(kept) :]
+    return Category(
+        name=name,
+        levels=tuple(str(levels[i]) for i in kept),
+        rare=tuple(sorted(str(levels[i]) for i in rare)),
+        has_missing=bool(missing.any()),
+        reason=reason,
+    )

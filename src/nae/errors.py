@@ -1,0 +1,67 @@
+"""What can go wrong, sorted by who can mend it.
+
+NAEError
+├── UserError (ValueError)      the call can be corrected
+│   ├── DataError               a table, a column or a target
+│   ├── ConfigError             a parameter
+│   └── FormatError             a file
+├── TrainingError (RuntimeError)    the numbers ran away
+└── MissingDependencyError (ImportError)
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "FormatError",
+    "MissingDependencyError",
+    "NAEError",
+    "NAEWarning",
+    "TrainingError",
+    "UserError",
+    "did_you_mean",
+]
+
+
+class NAEError(Exception):
+    """Root of every error this library raises on purpose."""
+
+
+class UserError(NAEError, ValueError):
+    """The call can be corrected by the caller."""
+
+
+class DataError(UserError):
+    """A table, a column or a target cannot be used as it is."""
+
+
+class ConfigError(UserError):
+    """A parameter has a value that makes no sense."""
+
+
+class FormatError(UserError):
+    """A file is not a model, or not a whole one."""
+
+
+class TrainingError(NAEError, RuntimeError):
+    """Training produced numbers that are not finite."""
+
+
+class MissingDependencyError(NAEError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+class NAEWarning(UserWarning):
+    """Something worth knowing that does not stop the work."""
+
+
+def did_you_mean(name: str, options: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the nearest option, or the whole list when none is near."""
+    known = [str(option) for option in options]
+    near = get_close_matches(str(name), known, n=1)
+    if near:
+        return f" Did you mean {near[0]!r}?"
+    shown = ", ".join(repr(option) for option in known[:8])
+    return f" Known: {shown}{', …' if len(known) > 8 else ''}."

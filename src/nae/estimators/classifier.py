@@ -1,0 +1,263 @@
+"""NAEClassifier."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from nae._typing import AnyArray, Array
+from nae.encoding.kinds import FeatureTypes
+from nae.encoding.target import read_classes, to_array
+from nae.errors import ConfigError, DataError
+from nae.estimators.base import NAEEstimator
+from nae.estimators.fitting import Task
+from nae.training.assemble import Scale
+from nae.training.losses import make_loss
+
+__all__ = ["NAEClassifier"]
+
+
+class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
+    """Neural additive experts for classes, two or more, of any label type.
+
+    Parameters
+    ----------
+    class_weight : dict, 'balanced' or None
+        Weights of the classes, multiplied with ``sample_weight``.
+    additivity : float or None
+        How much of each contribution's variance its own value must explain: 1 is a GAM, ``None`` asks for nothing.
+    variant : {'nae', 'nae-e', 'nae-d'}
+        Softmax routing, equal weights over the active experts, or a gate that sees its own feature only.
+    encoder : {'piecewise', 'mlp'}
+        Knots with a piecewise-linear input, or the paper's network on rows.
+    gate : {'auto', 'additive', 'low-rank', 'deep', 'diagonal'}
+        How features decide about each other's experts; 'auto' is additive or low-rank, whichever is cheaper.
+    n_experts : int or None
+        Experts per feature (the paper's K); 8 unless given, 64 for 'nae-d'.
+    n_active : int or None
+        Experts that take part at once (the paper's C); all unless given.
+    n_members : int
+        Networks trained side by side and averaged.
+    n_knots : int or None
+        Most knots of a number, and most levels of a category before the rare ones share one.
+    n_ramps : int
+        Resolution of the piecewise-linear input.
+    n_blocks, hidden_dim : int
+        Depth and width of the encoders.
+    gate_rank : int
+        Width of a low-rank or deep gate.
+    normalization : {'layer', 'batch'}
+        Norm of the blocks of ``encoder='mlp'``.
+    variation_penalty : float
+        Weight of the spread of the experts (the paper's lambda).
+    output_penalty : float
+        Weight of the mean square of the contributions.
+    expert_dropout, encoder_dropout : float
+        Shares dropped in training; the latter with ``encoder='mlp'`` only.
+    weight_decay, learning_rate : float
+        Of AdamW; the rate falls to zero along a cosine.
+    batch_size, max_epochs, early_stopping_rounds : int or None
+        Rows of a step, most epochs, and epochs without progress on validation before stopping; chosen by the
+        number of rows unless given.
+    validation_size : float
+        Share of the rows held out to choose the best epoch. Up to 256 rows are all used for training.
+    validation : splitter, indices or None
+        Which rows to hold out instead: a scikit-learn splitter (its first split), indices or a mask.
+    time_limit : float or None
+        Seconds after which training stops at the end of an epoch, keeping the best.
+    feature_types : dict, list or None
+        'number', 'boolean' or 'category' by column name, or one word per column; inferred unless given.
+    callbacks : list of callables or None
+        Called after every epoch with the keywords ``epoch, n_epochs, loss, validation, additivity, seconds``; one
+        that returns True or 'stop' ends training.
+    verbose : bool
+        Show a progress bar.
+    warm_start : bool
+        Start the next fit from the weights of this one.
+    random_state : int, RandomState or None
+        Seed: the same seed gives the same model, bit for bit, on one machine.
+    n_jobs : int or None
+        Threads.
+    device : {'auto', 'cpu', 'cuda'}
+        Where to train.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The class labels.
+    model_ : TableModel
+        The model: numpy tables.
+    history_ : History
+        Loss, validation loss and additivity of every epoch.
+    table_error_ : float
+        With ``encoder='mlp'``, the largest difference seen between network and tables; 0 otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nae import NAEClassifier
+    >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+    >>> y = np.where(X[:, 0] > X[:, 1], "left", "right")
+    >>> model = NAEClassifier(random_state=0, n_members=1, max_epochs=50).fit(X, y)
+    >>> model.predict_proba(X[:3]).shape
+    (3, 2)
+    """
+
+    classes_: AnyArray
+
+    def __init__(
+        self,
+        *,
+        class_weight: Any = None,
+        additivity: float | None = None,
+        variant: str = "nae",
+        encoder: str = "piecewise",
+        gate: str = "auto",
+        n_experts: int | None = None,
+        n_active: int | None = None,
+        n_members: int = 4,
+        n_knots: int | None = None,
+        n_ramps: int = 48,
+        n_blocks: int = 2,
+        hidden_dim: int = 64,
+        gate_rank: int = 64,
+        normalization: str = "layer",
+        variation_penalty: float = 0.1,
+        output_penalty: float = 0.0,
+        expert_dropout: float = 0.1,
+        encoder_dropout: float = 0.0,
+        weight_decay: float = 1e-2,
+        learning_rate: float = 3e-3,
+        batch_size: int | None = None,
+        max_epochs: int | None = None,
+        early_stopping_rounds: int | None = None,
+        validation_size: float = 0.125,
+        validation: Any = None,
+        time_limit: float | None = None,
+        feature_types: FeatureTypes = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        verbose: bool | int = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(
+            additivity=additivity,
+            variant=variant,
+            encoder=encoder,
+            gate=gate,
+            n_experts=n_experts,
+            n_active=n_active,
+            n_members=n_members,
+            n_knots=n_knots,
+            n_ramps=n_ramps,
+            n_blocks=n_blocks,
+            hidden_dim=hidden_dim,
+            gate_rank=gate_rank,
+            normalization=normalization,
+            variation_penalty=variation_penalty,
+            output_penalty=output_penalty,
+            expert_dropout=expert_dropout,
+            encoder_dropout=encoder_dropout,
+            weight_decay=weight_decay,
+            learning_rate=learning_rate,
+            batch_size=batch_size,
+            max_epochs=max_epochs,
+            early_stopping_rounds=early_stopping_rounds,
+            validation_size=validation_size,
+            validation=validation,
+            time_limit=time_limit,
+            feature_types=feature_types,
+            callbacks=callbacks,
+            verbose=verbose,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            device=device,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X
+            A data frame (pandas, polars, pyarrow), an array or nested lists.
+        y
+            One class per row.
+        sample_weight
+            One weight per row: 2 is the row twice, 0 is the row absent.
+        eval_set
+            ``(X, y)`` to validate on, instead of a part of the training rows.
+        offset
+            One number per row (and class) on the scale of the score.
+        """
+        return self._fit(X, y, sample_weight, eval_set, offset)
+
+    def predict(self, X: Any, *, offset: Any = None) -> AnyArray:
+        """Return the most probable class of every row."""
+        score = self.decision_function(X, offset=offset)
+        best = score.argmax(axis=1) if score.ndim == 2 else (score > 0).astype(int)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Array:
+        """Return the probability of every class, (row, class), in the order of ``classes_``."""
+        cells = self._cells(X)
+        return self.model_.predict_proba(cells, offset=offset)
+
+    def predict_log_proba(self, X: Any, *, offset: Any = None) -> Array:
+        """Return the logarithm of the probability of every class."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, offset=offset))
+
+    def _read_task(self, y: Any, weight: Array, offset: Array | None) -> tuple[AnyArray, Task]:
+        labels = column_or_1d(to_array(y), warn=True)
+        kept = labels[weight > 0] if len(labels) == len(weight) else labels
+        found = read_classes(kept)
+        check_classification_targets(kept)
+        self.classes_ = found.classes
+        codes = np.zeros(len(labels), dtype=np.int64)
+        if len(labels) == len(weight):
+            codes[weight > 0] = found.codes
+        prior = np.bincount(found.codes, weight[weight > 0] * self._code_weights(found.codes))
+        prior = prior / prior.sum()
+        names = tuple(str(label) for label in found.classes.tolist())
+        if len(names) == 2:
+            centre = np.array([np.log(prior[1]) - np.log(prior[0])])
+            task = Task(make_loss("logistic"), Scale(centre, np.ones(1)), (names[1],), names)
+            return codes[:, None] if len(labels) == len(weight) else codes, task
+        centre = np.log(prior) - np.log(prior).mean()
+        return codes, Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names)
+
+    def _read_target(self, y: Any) -> AnyArray:
+        labels = to_array(y).ravel()
+        unknown = sorted({str(label) for label in labels.tolist()} - {str(label) for label in self.classes_.tolist()})
+        if unknown:
+            raise DataError(f"eval_set must hold the training classes alone; got {unknown[0]!r} too.")
+        codes = np.searchsorted(self.classes_, labels)
+        return codes[:, None] if len(self.classes_) == 2 else codes
+
+    def _class_weights(self, target: AnyArray) -> Array | float:
+        return self._code_weights(target.ravel())
+
+    def _code_weights(self, codes: AnyArray) -> Array | float:
+        given = self.class_weight
+        if given is None:
+            return 1.0
+        if isinstance(given, Mapping):
+            unknown = [label for label in given if label not in self.classes_.tolist()]
+            if unknown:
+                raise ConfigError(
+                    f"class_weight names the class {unknown[0]!r}, which y does not have; "
+                    f"the classes are {self.classes_.tolist()}."
+                )
+        elif given != "balanced":
+            raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")
+        classes = np.arange(len(self.classes_))
+        by_code = {self.classes_.tolist().index(label): weight for label, weight in given.items()} if isinstance(given, Mapping) else given
+        return np.asarray(compute_class_weight(by_code, classes=classes, y=codes)[codes], dtype=np.float64)

@@ -1,0 +1,206 @@
+"""Fitting: encode, split, train, assemble. The same for both estimators; they differ in target and loss."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from nae._typing import AnyArray, Array, IntArray
+from nae.encoding import Cells, Columns, Schema, build_schema, infer_kinds
+from nae.errors import ConfigError, DataError
+from nae.estimators.settings import Settings
+from nae.links import link_named
+from nae.network import Network, piecewise_inputs, quantile_inputs
+from nae.network.network import RowCells
+from nae.tables.model import TableModel
+from nae.training import History, Loss, TrainingRows, train
+from nae.training.assemble import Scale, assemble, padded_slots
+
+__all__ = ["Fitted", "Rows", "fit_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A table with targets, weights and offset, as numpy."""
+
+    columns: Columns
+    target: AnyArray  # (B, O) numbers or (B,) classes
+    weight: Array  # (B,)
+    offset: Array | None  # (B, O)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def take(self, rows: IntArray) -> "Rows":
+        offset = None if self.offset is None else self.offset[rows]
+        return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit leaves behind."""
+
+    model: TableModel
+    history: History
+    state: dict[str, AnyArray]
+    table_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is predicted: loss, scale of the score, names."""
+
+    loss: Loss
+    scale: Scale
+    outputs: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+
+
+def fit_model(
+    rows: Rows,
+    validation: Rows | None,
+    task: Task,
+    settings: Settings,
+    *,
+    feature_types: Any,
+    seed: int,
+    device: str,
+    n_jobs: int | None,
+    callbacks: Sequence[Any],
+    is_verbose: bool,
+    schema: Schema | None = None,
+    state: dict[str, AnyArray] | None = None,
+) -> Fitted:
+    """Train a model on ``rows``, watching ``validation``."""
+    if schema is None:
+        kinds = infer_kinds(rows.columns, feature_types)
+        schema = build_schema(rows.columns, kinds, rows.weight, n_knots=settings.n_knots)
+    cells = schema.locate(rows.columns)
+    dtype = torch.float64 if settings.is_small else torch.float32
+    place = choose_device(device)
+    random = np.random.default_rng(seed)
+    if settings.network.encoder == "mlp":
+        inputs = quantile_inputs(schema, rows.columns, random)
+    else:
+        inputs = piecewise_inputs(schema, settings.n_ramps)
+    mean_weight = float(rows.weight.mean())
+    training_rows = _tensors(rows, cells, schema, task, dtype=dtype, mean_weight=mean_weight)
+    validation_rows = None
+    if validation is not None:
+        found = schema.locate(validation.columns)
+        validation_rows = _tensors(validation, found, schema, task, dtype=dtype, mean_weight=mean_weight).to(place)
+    with _seeded_torch(seed, n_jobs=n_jobs, device=place) as generator:
+        n_outputs = len(task.outputs)
+        network = Network(settings.network, inputs, n_outputs, generator=generator, dtype=dtype)
+        if state is not None:
+            _load_state(network, state)
+        network.to(place)
+        history = train(
+            network,
+            training_rows.to(place),
+            validation_rows,
+            task.loss,
+            settings.training,
+            generator=generator,
+            callbacks=callbacks,
+            is_verbose=is_verbose,
+        )
+        network.to("cpu")
+        model = assemble(
+            network,
+            schema,
+            cells,
+            rows.weight,
+            task.scale,
+            link=link_named(task.loss.link),
+            outputs=task.outputs,
+            classes=task.classes,
+        )
+        error = _table_error(network, model, cells, task.scale) if settings.network.encoder == "mlp" else 0.0
+    arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items() if name != "inputs"}
+    return Fitted(model, history, arrays, error)
+
+
+def choose_device(device: str) -> torch.device:
+    """Return where to train."""
+    if device not in ("auto", "cpu", "cuda") and not str(device).startswith("cuda:"):
+        raise ConfigError(f"device must be 'auto', 'cpu' or 'cuda'; got {device!r}.")
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if str(device).startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"device={device!r} needs a CUDA GPU, and torch sees none; use device='auto'.")
+    return torch.device(device)
+
+
+def _tensors(
+    rows: Rows, cells: Cells, schema: Schema, task: Task, *, dtype: torch.dtype, mean_weight: float
+) -> TrainingRows:
+    position = padded_slots(schema)[cells.slot]
+    scale, is_scaled = task.scale, task.loss.is_scaled
+    if task.loss.name == "cross-entropy":
+        target = torch.as_tensor(rows.target)
+    else:
+        values = (rows.target - scale.centre) / scale.spread if is_scaled else rows.target
+        target = torch.as_tensor(values, dtype=dtype)
+    base = None
+    if rows.offset is not None:
+        base = torch.as_tensor(rows.offset / scale.spread, dtype=dtype)
+    if not is_scaled:  # the score of training starts at the prior
+        prior = torch.as_tensor(scale.centre, dtype=dtype).expand(len(rows), -1)
+        base = prior if base is None else base + prior
+    return TrainingRows(
+        RowCells(torch.as_tensor(position), torch.as_tensor(cells.fraction, dtype=dtype)),
+        target,
+        torch.as_tensor(rows.weight / mean_weight, dtype=dtype),
+        base,
+    )
+
+
+@contextmanager
+def _seeded_torch(seed: int, *, n_jobs: int | None, device: torch.device) -> Iterator[torch.Generator]:
+    """Seed torch and set its threads for a block, leaving both as they were."""
+    threads = torch.get_num_threads()
+    gpus = [device.index or 0] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=gpus):
+        torch.manual_seed(seed)
+        try:
+            if n_jobs is not None:
+                torch.set_num_threads(n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs))
+            yield torch.Generator().manual_seed(seed)
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _load_state(network: Network, state: dict[str, AnyArray]) -> None:
+    own = network.state_dict()
+    if any(name in own and own[name].shape != array.shape for name, array in state.items()):
+        raise DataError(
+            "warm_start needs the shapes of the fit before; a size parameter or the features changed. "
+            "Set warm_start=False to start again."
+        )
+    network.load_state_dict({name: torch.as_tensor(array) for name, array in state.items()}, strict=False)
+
+
+@torch.no_grad()
+def _table_error(network: Network, model: TableModel, cells: Cells, scale: Scale) -> float:
+    """Return the largest difference between network and tables, on the rows and half-way to their next knots."""
+    network.eval()
+    longest = padded_slots(model.schema)
+    last = np.array([f.n_values - 1 for f in model.schema.features]) + model.schema.offsets[:-1]
+    worst = 0.0
+    dtype = network.intercept.dtype
+    for start in range(0, len(cells), 4096):
+        part = cells.take(slice(start, start + 4096))
+        moved = np.where((part.slot < last) & (part.fraction == 0), 0.5, part.fraction)
+        for fraction in (part.fraction, moved):
+            row = RowCells(torch.as_tensor(longest[part.slot]), torch.as_tensor(fraction, dtype=dtype))
+            score = network(row).score.mean(dim=-1).double().numpy() * scale.spread + scale.centre
+            table = model.decision_function(Cells(part.slot, fraction)).reshape(score.shape)
+            if len(model.classes) > 2:
+                score = score - score.mean(axis=1, keepdims=True)
+            worst = max(worst, float(np.abs(score - table).max()))
+    return worst

@@ -1,0 +1,247 @@
+"""NAERegressor."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+
+from nae._typing import AnyArray, Array
+from nae.encoding.kinds import FeatureTypes
+from nae.encoding.target import read_numbers
+from nae.errors import ConfigError, did_you_mean
+from nae.estimators.base import NAEEstimator
+from nae.estimators.fitting import Task
+from nae.training.assemble import Scale
+from nae.training.losses import make_loss
+
+__all__ = ["NAERegressor"]
+
+_LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie")
+
+
+class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
+    """Neural additive experts for numbers.
+
+    Parameters
+    ----------
+    loss : {'squared', 'absolute', 'huber', 'quantile', 'poisson', 'gamma', 'tweedie'}
+        What is minimised. The last three predict through a log link: contributions multiply.
+    quantile : float
+        The quantile of ``loss='quantile'``.
+    huber_delta : float
+        Where ``loss='huber'`` turns linear, in standard deviations of the target.
+    tweedie_power : float
+        The power of ``loss='tweedie'``, between 1 and 2.
+    additivity : float or None
+        How much of each contribution's variance its own value must explain: 1 is a GAM, ``None`` asks for nothing.
+    variant : {'nae', 'nae-e', 'nae-d'}
+        Softmax routing, equal weights over the active experts, or a gate that sees its own feature only.
+    encoder : {'piecewise', 'mlp'}
+        Knots with a piecewise-linear input, or the paper's network on rows.
+    gate : {'auto', 'additive', 'low-rank', 'deep', 'diagonal'}
+        How features decide about each other's experts; 'auto' is additive or low-rank, whichever is cheaper.
+    n_experts : int or None
+        Experts per feature (the paper's K); 8 unless given, 64 for 'nae-d'.
+    n_active : int or None
+        Experts that take part at once (the paper's C); all unless given.
+    n_members : int
+        Networks trained side by side and averaged.
+    n_knots : int or None
+        Most knots of a number, and most levels of a category before the rare ones share one.
+    n_ramps : int
+        Resolution of the piecewise-linear input.
+    n_blocks, hidden_dim : int
+        Depth and width of the encoders.
+    gate_rank : int
+        Width of a low-rank or deep gate.
+    normalization : {'layer', 'batch'}
+        Norm of the blocks of ``encoder='mlp'``.
+    variation_penalty : float
+        Weight of the spread of the experts (the paper's lambda).
+    output_penalty : float
+        Weight of the mean square of the contributions.
+    expert_dropout, encoder_dropout : float
+        Shares dropped in training; the latter with ``encoder='mlp'`` only.
+    weight_decay, learning_rate : float
+        Of AdamW; the rate falls to zero along a cosine.
+    batch_size, max_epochs, early_stopping_rounds : int or None
+        Rows of a step, most epochs, and epochs without progress on validation before stopping; chosen by the
+        number of rows unless given.
+    validation_size : float
+        Share of the rows held out to choose the best epoch. Up to 256 rows are all used for training.
+    validation : splitter, indices or None
+        Which rows to hold out instead: a scikit-learn splitter (its first split), indices or a mask.
+    time_limit : float or None
+        Seconds after which training stops at the end of an epoch, keeping the best.
+    feature_types : dict, list or None
+        'number', 'boolean' or 'category' by column name, or one word per column; inferred unless given.
+    callbacks : list of callables or None
+        Called after every epoch with the keywords ``epoch, n_epochs, loss, validation, additivity, seconds``; one
+        that returns True or 'stop' ends training.
+    verbose : bool
+        Show a progress bar.
+    warm_start : bool
+        Start the next fit from the weights of this one.
+    random_state : int, RandomState or None
+        Seed: the same seed gives the same model, bit for bit, on one machine.
+    n_jobs : int or None
+        Threads.
+    device : {'auto', 'cpu', 'cuda'}
+        Where to train.
+
+    Attributes
+    ----------
+    model_ : TableModel
+        The model: numpy tables.
+    history_ : History
+        Loss, validation loss and additivity of every epoch.
+    table_error_ : float
+        With ``encoder='mlp'``, the largest difference seen between network and tables; 0 otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nae import NAERegressor
+    >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+    >>> y = np.where(X[:, 1] > 0.5, X[:, 0], -X[:, 0])
+    >>> model = NAERegressor(random_state=0, n_members=1, max_epochs=50).fit(X, y)
+    >>> model.contributions(X[:3]).values.shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared",
+        *,
+        quantile: float = 0.5,
+        huber_delta: float = 1.35,
+        tweedie_power: float = 1.5,
+        additivity: float | None = None,
+        variant: str = "nae",
+        encoder: str = "piecewise",
+        gate: str = "auto",
+        n_experts: int | None = None,
+        n_active: int | None = None,
+        n_members: int = 4,
+        n_knots: int | None = None,
+        n_ramps: int = 48,
+        n_blocks: int = 2,
+        hidden_dim: int = 64,
+        gate_rank: int = 64,
+        normalization: str = "layer",
+        variation_penalty: float = 0.1,
+        output_penalty: float = 0.0,
+        expert_dropout: float = 0.1,
+        encoder_dropout: float = 0.0,
+        weight_decay: float = 1e-2,
+        learning_rate: float = 3e-3,
+        batch_size: int | None = None,
+        max_epochs: int | None = None,
+        early_stopping_rounds: int | None = None,
+        validation_size: float = 0.125,
+        validation: Any = None,
+        time_limit: float | None = None,
+        feature_types: FeatureTypes = None,
+        callbacks: Sequence[Callable[..., Any]] | None = None,
+        verbose: bool | int = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(
+            additivity=additivity,
+            variant=variant,
+            encoder=encoder,
+            gate=gate,
+            n_experts=n_experts,
+            n_active=n_active,
+            n_members=n_members,
+            n_knots=n_knots,
+            n_ramps=n_ramps,
+            n_blocks=n_blocks,
+            hidden_dim=hidden_dim,
+            gate_rank=gate_rank,
+            normalization=normalization,
+            variation_penalty=variation_penalty,
+            output_penalty=output_penalty,
+            expert_dropout=expert_dropout,
+            encoder_dropout=encoder_dropout,
+            weight_decay=weight_decay,
+            learning_rate=learning_rate,
+            batch_size=batch_size,
+            max_epochs=max_epochs,
+            early_stopping_rounds=early_stopping_rounds,
+            validation_size=validation_size,
+            validation=validation,
+            time_limit=time_limit,
+            feature_types=feature_types,
+            callbacks=callbacks,
+            verbose=verbose,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            device=device,
+        )
+        self.loss = loss
+        self.quantile = quantile
+        self.huber_delta = huber_delta
+        self.tweedie_power = tweedie_power
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X
+            A data frame (pandas, polars, pyarrow), an array or nested lists.
+        y
+            The target: one number per row, or one column per output.
+        sample_weight
+            One weight per row: 2 is the row twice, 0 is the row absent.
+        eval_set
+            ``(X, y)`` to validate on, instead of a part of the training rows.
+        offset
+            One number per row on the scale of the score, such as the log of an exposure.
+        """
+        return self._fit(X, y, sample_weight, eval_set, offset)
+
+    def predict(self, X: Any, *, offset: Any = None) -> Array:
+        """Return the predicted target: (row,), or (row, output)."""
+        return self.model_link().inverse(self.decision_function(X, offset=offset))
+
+    def model_link(self) -> Any:
+        """Return the link of the fitted model."""
+        return self.model_.link
+
+    def _read_task(self, y: Any, weight: Array, offset: Array | None) -> tuple[AnyArray, Task]:
+        if self.loss not in _LOSSES:
+            raise ConfigError(f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{did_you_mean(self.loss, _LOSSES)}")
+        loss = make_loss(self.loss, quantile=self.quantile, power=self.tweedie_power, delta=self.huber_delta)
+        target = read_numbers(y, domain=loss.domain)
+        values = target.values
+        if len(values) != len(weight):
+            return values, Task(loss, Scale(np.zeros(1), np.ones(1)), target.names)
+        shift = np.zeros(1) if offset is None else offset
+        if loss.is_scaled:
+            rest = values - shift
+            centre = np.average(rest, axis=0, weights=weight)
+            spread = np.sqrt(np.average((rest - centre) ** 2, axis=0, weights=weight))
+            spread[spread <= 1e-12 * np.maximum(np.abs(centre), 1e-300)] = 1.0
+        else:
+            mean = np.average(values, axis=0, weights=weight)
+            exposure = np.average(np.exp(np.broadcast_to(shift, values.shape)), axis=0, weights=weight)
+            centre = np.log(np.maximum(mean, 1e-12) / exposure)
+            spread = np.ones_like(centre)
+        return values, Task(loss, Scale(centre, spread), target.names)
+
+    def _read_target(self, y: Any) -> AnyArray:
+        return read_numbers(y).values
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self.loss == "gamma"
+        return tags

@@ -1,0 +1,152 @@
+"""From flat estimator parameters and the shape of the data to frozen configurations."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from nae.errors import ConfigError, did_you_mean
+from nae.network import NetworkConfig
+from nae.network.gates import GATES
+from nae.training import TrainingConfig
+
+__all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
+
+SMALL = 256  # up to this many rows: full batches, no validation, float64
+
+VARIANTS: dict[str, dict[str, str]] = {
+    "nae": {"routing": "softmax"},
+    "nae-e": {"routing": "equal"},
+    "nae-d": {"routing": "gumbel", "gate": "diagonal"},
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a fit needs to know besides the data."""
+
+    network: NetworkConfig
+    training: TrainingConfig
+    n_knots: int
+    n_ramps: int
+    is_small: bool
+    validation_size: float
+
+
+def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings:
+    """Check the parameters and fill in what is left to us."""
+    _check_choice(params, "variant", VARIANTS)
+    _check_choice(params, "encoder", ("piecewise", "mlp"))
+    _check_choice(params, "gate", ("auto", *GATES))
+    _check_choice(params, "normalization", ("layer", "batch"))
+    for name in ("n_members", "n_blocks", "hidden_dim", "n_ramps", "gate_rank"):
+        _check_number(params, name, least=1, kind=Integral)
+    for name in ("n_experts", "n_active", "n_knots", "batch_size", "max_epochs", "early_stopping_rounds"):
+        _check_number(params, name, least=2 if name == "n_knots" else 1, kind=Integral, or_auto=True)
+    _check_number(params, "learning_rate", least=0, is_open=True)
+    for name in ("variation_penalty", "output_penalty", "weight_decay"):
+        _check_number(params, name, least=0, or_auto=True)
+    for name in ("expert_dropout", "encoder_dropout"):
+        _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
+    _check_number(params, "additivity", least=0, most=1, or_auto=True)
+    _check_number(params, "time_limit", least=0, is_open=True, or_auto=True)
+    _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)
+    is_small = n_rows <= SMALL
+    network = _network(params, n_features=n_features, is_small=is_small)
+    is_mlp = network.encoder == "mlp"
+    n_knots = params["n_knots"]
+    if n_knots is None:
+        # Dense tables of the paper's encoder; fewer where they would be large.
+        n_knots = max(256, min(4096, 2**25 // (n_features**2 * network.n_experts))) if is_mlp else 128
+    return Settings(
+        network=network,
+        training=_training(params, n_rows=n_rows, is_small=is_small, has_routing=network.n_experts > 1),
+        n_knots=int(n_knots),
+        n_ramps=params["n_ramps"],
+        is_small=is_small,
+        validation_size=params["validation_size"],
+    )
+
+
+def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> NetworkConfig:
+    variant = VARIANTS[params["variant"]]
+    n_experts = params["n_experts"]
+    if n_experts is None:
+        n_experts = 64 if params["variant"] == "nae-d" else 8
+    if params["additivity"] == 1.0:
+        n_experts = 1  # one expert per feature: nothing is left for a gate to decide
+    n_active = n_experts if params["n_active"] is None else params["n_active"]
+    if params["additivity"] == 1.0:
+        n_active = 1
+    gate = variant.get("gate", params["gate"])
+    if gate == "auto":
+        gate = "low-rank" if n_features * n_experts > 2 * params["gate_rank"] else "additive"
+    is_mlp = params["encoder"] == "mlp"
+    dropout = params["expert_dropout"]
+    if params["additivity"] is not None or is_small:
+        dropout = 0.0  # its noise would count as context; with few rows, weights must equal repetition
+    return NetworkConfig(
+        encoder=params["encoder"],
+        gate=gate,
+        routing=variant["routing"],
+        n_experts=int(n_experts),
+        n_active=int(n_active),
+        n_members=params["n_members"],
+        n_blocks=params["n_blocks"],
+        hidden_dim=params["hidden_dim"],
+        gate_rank=params["gate_rank"],
+        norm=params["normalization"] if is_mlp else "layer",
+        encoder_dropout=params["encoder_dropout"] if is_mlp and not is_small else 0.0,
+        expert_dropout=dropout,
+    )
+
+
+def _training(params: dict[str, Any], *, n_rows: int, is_small: bool, has_routing: bool) -> TrainingConfig:
+    batch_size = n_rows if is_small else (params["batch_size"] or 1024)
+    steps_per_epoch = max(1, round(n_rows / batch_size))
+    max_epochs = params["max_epochs"] or (200 if is_small else min(200, max(20, -(-1500 // steps_per_epoch))))
+    patience = params["early_stopping_rounds"] or max(5, max_epochs // 4)
+    return TrainingConfig(
+        learning_rate=params["learning_rate"],
+        weight_decay=params["weight_decay"],
+        batch_size=batch_size,
+        max_epochs=max_epochs,
+        patience=patience,
+        warmup_steps=min(50, max(1, max_epochs * steps_per_epoch // 10)),
+        variation_penalty=params["variation_penalty"],
+        output_penalty=params["output_penalty"],
+        additivity=params["additivity"] if has_routing else None,
+        time_limit=params["time_limit"],
+    )
+
+
+def _check_choice(params: dict[str, Any], name: str, options: Any) -> None:
+    if params[name] not in options:
+        raise ConfigError(
+            f"{name} must be one of {list(options)}; got {params[name]!r}.{did_you_mean(params[name], options)}"
+        )
+
+
+def _check_number(
+    params: dict[str, Any],
+    name: str,
+    *,
+    least: float,
+    most: float | None = None,
+    kind: type = Real,
+    is_open: bool = False,
+    is_open_above: bool = False,
+    or_auto: bool = False,
+) -> None:
+    value = params[name]
+    if value is None and or_auto:
+        return
+    is_right = isinstance(value, kind) and not isinstance(value, bool)
+    if is_right:
+        is_right = value > least if is_open else value >= least
+    if is_right and most is not None:
+        is_right = value < most if is_open_above else value <= most
+    if not is_right:
+        what = "a whole number" if kind is Integral else "a number"
+        low = f"{'(' if is_open else '['}{least:g}"
+        high = f"{most:g}{')' if is_open_above else ']'}" if most is not None else "∞)"
+        raise ConfigError(f"{name} must be {what} in {low}, {high}{' or None' if or_auto else ''}; got {value!r}.")

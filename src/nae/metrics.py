@@ -1,0 +1,210 @@
+"""How additive a model is, and how much to make of that: four numbers that belong together.
+
+``additivity`` is the paper's ratio; it can be flattered by main effects that grow and cancel each other between
+correlated features, so ``interaction_share`` and ``cancellation`` always stand beside it. ``tightness`` says how much
+of the guaranteed range the contributions use.
+
+All of them take anything with ``contributions(X)`` and tables (an estimator or a :class:`~nae.tables.TableModel`),
+and any rows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nae._typing import Array, IntArray
+from nae.encoding.cells import Cells
+from nae.encoding.schema import Number
+from nae.errors import DataError
+from nae.tables.lookup import interpolate
+from nae.tables.model import TableModel
+
+__all__ = [
+    "FeatureMetric",
+    "additivity",
+    "additivity_summary",
+    "cancellation",
+    "interaction_share",
+    "own_effects",
+    "tightness",
+]
+
+_BINS = 64
+
+
+@dataclass(frozen=True)
+class FeatureMetric:
+    """A number for the whole model and one per feature; ``float(metric)`` is the former."""
+
+    name: str
+    overall: float
+    per_feature: dict[str, float]
+
+    def __float__(self) -> float:
+        return self.overall
+
+    def __format__(self, spec: str) -> str:
+        return format(self.overall, spec)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.overall:.3f}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What all metrics are made of: values and bounds (row, feature, output), own effects, weights that sum to one."""
+
+    model: TableModel
+    cells: Cells
+    values: Array
+    lower: Array
+    upper: Array
+    own: Array
+    share: Array
+
+    def variance(self, values: Array) -> Array:
+        """Return the variance over rows, averaged over the outputs (they are on one scale each)."""
+        centred = values - np.tensordot(self.share, values, axes=1)
+        return np.tensordot(self.share, centred**2, axes=1)
+
+
+def additivity(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
+    """Return the share of each contribution's variance that its own value explains, Eq. (12); 1 for a GAM."""
+    parts = _prepare(model, X, sample_weight)
+    total = parts.variance(parts.values)  # (F, O)
+    delta = 1e-6 * parts.variance(parts.values.sum(axis=1)) + 1e-300
+    context = parts.variance(parts.values - parts.own)
+    ratio = np.clip((total - context + delta) / (total + delta), 0.0, 1.0).mean(axis=1)
+    return _metric("additivity", ratio, float(ratio.mean()), parts)
+
+
+def interaction_share(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
+    """Return how much of the score's variance context decides; per feature, what its own context shift has."""
+    parts = _prepare(model, X, sample_weight)
+    score = np.maximum(parts.variance(parts.values.sum(axis=1)), 1e-300)  # (O,)
+    rest = parts.variance((parts.values - parts.own).sum(axis=1)) / score
+    each = (parts.variance(parts.values - parts.own) / score).mean(axis=1)
+    return _metric("interaction_share", each, float(rest.mean()), parts)
+
+
+def cancellation(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
+    """Return the summed variance of the contributions over that of the score; above 1 they fight each other."""
+    parts = _prepare(model, X, sample_weight)
+    score = np.maximum(parts.variance(parts.values.sum(axis=1)), 1e-300)
+    each = (parts.variance(parts.values) / score).mean(axis=1)
+    return _metric("cancellation", each, float(each.sum()), parts)
+
+
+def tightness(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
+    """Return how much of the range between the bounds the contributions use, Eq. (13); 1 for a GAM."""
+    parts = _prepare(model, X, sample_weight)
+    delta = 1e-6 * np.sqrt(parts.variance(parts.values.sum(axis=1))) + 1e-300
+    each = []
+    for i in range(parts.values.shape[1]):
+        bins = _bins_of(parts.model, parts.cells, parts.share, i)
+        weight = np.bincount(bins, parts.share)
+        used = _bin_range(bins, parts.values[:, i], parts.values[:, i])
+        allowed = _bin_range(bins, parts.lower[:, i], parts.upper[:, i])
+        ratio = np.clip((used + delta) / (allowed + delta), 0.0, 1.0).mean(axis=1)
+        each.append(float(weight @ ratio / weight.sum()))
+    return _metric("tightness", np.array(each), float(np.mean(each)), parts)
+
+
+def additivity_summary(model: Any, X: Any, *, sample_weight: Any = None) -> dict[str, float]:
+    """Return additivity, interaction share, cancellation and tightness of the whole model."""
+    metrics: tuple[Callable[..., FeatureMetric], ...] = (additivity, interaction_share, cancellation, tightness)
+    table = getattr(model, "model_", model)
+    cells = table.cells(X)
+    return {metric.__name__: float(metric(table, cells, sample_weight=sample_weight)) for metric in metrics}
+
+
+def own_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
+    """Return E[c_i | x_i], the part of every contribution that its own value explains, (row, feature, output).
+
+    The curve with every feature's mean routing is exact for an additive model. What it leaves is averaged within bins of
+    the feature's value and shrunk by its expected noise, so that few rows per bin do not pass chance off as effect.
+    """
+    share = weights / weights.sum()
+    curve = _mean_routing_curve(model, cells, share)
+    own = np.asarray(interpolate(curve, cells), dtype=np.float64)
+    rest = values - own
+    for i in range(values.shape[1]):
+        bins = _bins_of(model, cells, share, i)
+        own[:, i] += _shrunken_means(bins, rest[:, i], share)[bins]
+    return own
+
+
+def _mean_routing_curve(model: TableModel, cells: Cells, share: Array) -> Array:
+    """Return each feature's effect with its mean routing, at every slot: (slot, output)."""
+    if model.n_experts == 1:
+        return np.asarray(model.experts[:, 0].mean(axis=-1), dtype=np.float64)
+    mean = np.zeros((model.n_experts, model.n_features, model.n_members))
+    for rows, part in model.iterate(cells):
+        weights = model.routing.weights(model.gate.logits(part))
+        mean += np.tensordot(share[rows], weights, axes=1)
+    per_slot = np.repeat(mean, np.diff(model.schema.offsets), axis=1)  # (K, T, M)
+    return np.einsum("tkom,ktm->to", model.experts, per_slot) / model.n_members
+
+
+def _shrunken_means(bins: IntArray, rest: Array, share: Array) -> Array:
+    """Return the mean of ``rest`` (row, output) in every bin, scaled down by the part that is noise."""
+    weight = np.maximum(np.bincount(bins, share), 1e-300)
+    out = np.empty((len(weight), rest.shape[1]))
+    rows = 1.0 / np.maximum(np.bincount(bins, share**2) / weight**2, 1e-300)  # effective rows of a bin
+    for output in range(rest.shape[1]):
+        mean = np.bincount(bins, share * rest[:, output]) / weight
+        inside = np.bincount(bins, share * (rest[:, output] - mean[bins]) ** 2) / weight
+        between = weight @ (mean - weight @ mean) ** 2
+        noise = weight @ (inside / np.maximum(rows - 1, 1))
+        keep = max(0.0, 1.0 - noise / between) if between > 0 else 0.0
+        out[:, output] = weight @ mean + keep * (mean - weight @ mean)
+    return out
+
+
+def _bins_of(model: TableModel, cells: Cells, share: Array, feature: int) -> IntArray:
+    """Return the bin of every row: one per level, one for missing, at most 64 quantiles of a number."""
+    start = int(model.schema.offsets[feature])
+    within = cells.slot[:, feature] - start
+    spec = model.schema.features[feature]
+    if not isinstance(spec, Number):
+        return np.unique(within, return_inverse=True)[1]
+    position = within + cells.fraction[:, feature]
+    distinct, inverse = np.unique(position, return_inverse=True)
+    if len(distinct) <= _BINS:
+        return np.asarray(inverse)
+    mass = np.cumsum(np.bincount(inverse, share))
+    bins = np.minimum((mass - np.diff(mass, prepend=0) / 2) * _BINS, _BINS - 1).astype(np.int64)
+    bins[distinct >= spec.n_values] = _BINS  # missing is a bin of its own
+    return np.unique(bins[inverse], return_inverse=True)[1]
+
+
+def _bin_range(bins: IntArray, lower: Array, upper: Array) -> Array:
+    """Return the largest ``upper`` minus the smallest ``lower`` of every bin, (bin, output)."""
+    n_bins = int(bins.max()) + 1
+    least = np.full((n_bins, lower.shape[1]), np.inf)
+    most = np.full((n_bins, lower.shape[1]), -np.inf)
+    np.minimum.at(least, bins, lower)
+    np.maximum.at(most, bins, upper)
+    return most - least
+
+
+def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
+    table: TableModel = getattr(model, "model_", model)
+    cells = table.cells(X)
+    if len(cells) == 0:
+        raise DataError("A metric needs at least one row; the table has none.")
+    found = table.contributions(cells)
+    shape = (len(cells), table.n_features, table.n_outputs)
+    values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
+    weights = np.ones(len(cells)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (len(cells),):
+        raise DataError(f"sample_weight must have one value per row ({len(cells)}); got shape {weights.shape}.")
+    own = own_effects(table, cells, values, weights)
+    return _Parts(table, cells, values, lower, upper, own, weights / weights.sum())
+
+
+def _metric(name: str, each: Array, overall: float, parts: _Parts) -> FeatureMetric:
+    per_feature = dict(zip(parts.model.feature_names, (float(value) for value in each), strict=True))
+    return FeatureMetric(name, overall, per_feature)

@@ -1,0 +1,198 @@
+"""The network: trunk, experts and gate for all features and members, on knots or on rows.
+
+Row tensors keep the expert axis second and features and members last, (B, K, O, F, M): reductions over few experts
+with a long contiguous tail are an order of magnitude faster than over a short last axis.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as fn
+from torch import Tensor, nn
+
+from nae._typing import Array, IntArray
+from nae.network.config import NetworkConfig
+from nae.network.gates import GATES, Gate
+from nae.network.routing import ROUTINGS, TABLE_ROUTING
+from nae.network.trunk import Trunk, uniform
+from nae.tables.gates import GateTables
+
+__all__ = ["Network", "Routed", "RowCells"]
+
+
+@dataclass(frozen=True)
+class RowCells:
+    """Cells of a batch, positions counted through the padded tables."""
+
+    slot: Tensor  # (B, F), integers
+    fraction: Tensor  # (B, F)
+
+    def ends(self) -> tuple[Tensor, Tensor]:
+        """Return both slots and both weights of every cell, (B, F, 2) each."""
+        both = torch.stack([self.slot, self.slot + (self.fraction > 0)], dim=-1)
+        return both, torch.stack([1 - self.fraction, self.fraction], dim=-1)
+
+    def take(self, rows: Tensor) -> "RowCells":
+        return RowCells(self.slot[rows], self.fraction[rows])
+
+
+@dataclass(frozen=True)
+class Routed:
+    """What the network computed for a batch."""
+
+    score: Tensor  # (B, O, M)
+    contributions: Tensor  # (B, O, F, M)
+    experts: Tensor  # (B, K, O, F, M)
+    routing: Tensor  # (B, K, F, M)
+
+
+class Network(nn.Module):
+    """Encoders, experts and gates of all features and members."""
+
+    inputs: Tensor
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        inputs: Array,
+        n_outputs: int,
+        *,
+        generator: torch.Generator,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        n_features, _, in_dim = inputs.shape
+        self.config, self.n_features, self.n_outputs = config, n_features, n_outputs
+        is_paper = config.encoder == "mlp"
+        self.trunk = Trunk(
+            config.n_members,
+            n_features,
+            in_dim,
+            hidden_dim=config.hidden_dim,
+            n_blocks=config.n_blocks,
+            shared_blocks=config.shared_blocks,
+            norm=config.norm,
+            dropout=config.encoder_dropout,
+            is_paper=is_paper,
+            generator=generator,
+        )
+        width = config.hidden_dim
+        columns = (config.n_experts, n_outputs, config.n_members)
+        bound = math.sqrt(6 / (width * config.n_experts)) if is_paper else 0.3 * math.sqrt(3 / width)
+        self.expert_weight = uniform(n_features, width, *columns, bound=bound, generator=generator)
+        bias_bound = 1 / math.sqrt(n_features * width) if is_paper else 0.0
+        self.expert_bias = uniform(n_features, 1, *columns, bound=bias_bound, generator=generator)
+        self.gate: Gate = GATES[config.gate](
+            config.n_members, n_features, config.n_experts, width, rank=config.gate_rank, generator=generator
+        )
+        self.intercept = nn.Parameter(torch.zeros(n_outputs, config.n_members))
+        self.to(dtype)
+        self.register_buffer("inputs", torch.as_tensor(inputs, dtype=dtype))
+
+    def forward(self, cells: RowCells) -> Routed:
+        """Return scores and contributions of a batch."""
+        if self.config.encoder == "mlp":
+            return self.route(*self.evaluate_rows(cells))
+        return self.route(*self.interpolate(*self.evaluate_knots(), cells))
+
+    def evaluate_knots(self) -> tuple[Tensor, Tensor]:
+        """Return experts (F * S, K * O * M) and gate terms (F * S, width * M) on every slot."""
+        hidden = self.trunk(self.inputs)
+        experts = _head(hidden, self.expert_weight.flatten(2)) + self.expert_bias.flatten(2)
+        return experts.flatten(0, 1), _head(hidden, self.gate.weight.flatten(2)).flatten(0, 1)
+
+    def interpolate(self, experts: Tensor, terms: Tensor, cells: RowCells) -> tuple[Tensor, Tensor]:
+        """Return experts (B, K, O, F, M) and summed gate terms (B, width, M) of a batch."""
+        slots, weights = cells.ends()
+        n_rows = len(slots)
+        own = fn.embedding_bag(
+            slots.view(-1, 2), experts, per_sample_weights=weights.view(-1, 2), mode="sum"
+        ).view(n_rows, self.n_features, -1)
+        if not self.gate.sums_features:
+            hidden = fn.embedding_bag(slots.view(-1, 2), terms, per_sample_weights=weights.view(-1, 2), mode="sum")
+            return self._spread(own), self._own_terms(hidden.view(n_rows, self.n_features, -1))
+        hidden = fn.embedding_bag(
+            slots.view(n_rows, -1), terms, per_sample_weights=weights.view(n_rows, -1), mode="sum"
+        )
+        return self._spread(own), hidden.view(n_rows, -1, self.config.n_members)
+
+    def evaluate_rows(self, cells: RowCells) -> tuple[Tensor, Tensor]:
+        """As :meth:`interpolate`, with the encoders evaluated on the rows themselves (the paper)."""
+        slots, weights = cells.ends()
+        table = self.inputs.flatten(0, 1)
+        rows = (table[slots] * weights.unsqueeze(-1)).sum(dim=2).transpose(0, 1)  # (F, B, in)
+        hidden = self.trunk(rows)
+        experts = _head(hidden, self.expert_weight.flatten(2)) + self.expert_bias.flatten(2)
+        experts = self._spread(experts.transpose(0, 1))
+        if not self.gate.sums_features:
+            return experts, self._own_terms(_head(hidden, self.gate.weight.flatten(2)).transpose(0, 1))
+        # (M, B, F * hidden) @ (M, F * hidden, width): the features are summed by the product itself.
+        units = hidden.expand(self.config.n_members, -1, -1, -1).permute(0, 2, 1, 3).flatten(2)
+        terms = torch.bmm(units, self.gate.weight.permute(3, 0, 1, 2).flatten(1, 2))
+        return experts, terms.permute(1, 2, 0)
+
+    def route(self, experts: Tensor, hidden: Tensor) -> Routed:
+        """Return contributions and scores from experts and summed gate terms."""
+        config = self.config
+        if config.n_experts == 1:
+            routing = torch.ones_like(experts[:, :, 0])
+        else:
+            routing = ROUTINGS[config.routing](
+                self.gate.logits(hidden), config.n_active, self.training, config.temperature
+            )
+        if self.training and config.expert_dropout:
+            # PAPER: an expert's weight is dropped and the rest scaled up; training only, so bounds are not touched.
+            routing = fn.dropout(routing, config.expert_dropout)
+        contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
+        return Routed(contributions.sum(dim=2) + self.intercept, contributions, experts, routing)
+
+    @torch.no_grad()
+    def to_tables(self, padded: IntArray) -> tuple[Array, GateTables, Array]:
+        """Return experts (T, K, O, M), gate and intercept (O, M) for the slots of the schema, as float64.
+
+        ``padded`` gives the position of every slot of the schema in the padded tables.
+        """
+        was_training = self.training
+        self.eval()
+        experts, terms = self.evaluate_knots()
+        self.train(was_training)
+        shape = (self.config.n_experts, self.n_outputs, self.config.n_members)
+        mix, mix_bias = getattr(self.gate, "mix", None), getattr(self.gate, "mix_bias", None)
+        gate = GateTables(
+            kind=self.config.gate,
+            terms=_numpy(terms)[padded].reshape(len(padded), -1, self.config.n_members),
+            bias=_numpy(self.gate.bias),
+            mix=None if mix is None else _numpy(mix),
+            mix_bias=None if mix_bias is None else _numpy(mix_bias)[:, 0].T,
+        )
+        return _numpy(experts)[padded].reshape(len(padded), *shape), gate, _numpy(self.intercept)
+
+    @property
+    def table_routing(self) -> str:
+        """The name of the routing that the tables use."""
+        return TABLE_ROUTING[self.config.routing]
+
+    def _spread(self, own: Tensor) -> Tensor:
+        """(B, F, K * O * M) -> (B, K, O, F, M)."""
+        shape = (self.config.n_experts, self.n_outputs, self.config.n_members)
+        return own.unflatten(-1, shape).permute(0, 2, 3, 1, 4).contiguous()
+
+    def _own_terms(self, own: Tensor) -> Tensor:
+        """(B, F, K * M) -> (B, K * F, M)."""
+        return own.unflatten(-1, (self.config.n_experts, -1)).transpose(1, 2).flatten(1, 2)
+
+
+def _head(hidden: Tensor, weight: Tensor) -> Tensor:
+    """(M or 1, F, N, hidden), (F, hidden, C * M) -> (F, N, C * M), member last."""
+    n_members, n_features, n_inputs, width = hidden.shape
+    if n_members == 1:
+        return torch.bmm(hidden[0], weight)
+    each = weight.unflatten(-1, (-1, n_members)).permute(3, 0, 1, 2)  # (M, F, hidden, C)
+    out = torch.bmm(hidden.reshape(-1, n_inputs, width), each.flatten(0, 1))
+    return out.view(n_members, n_features, n_inputs, -1).permute(1, 2, 3, 0).flatten(2)
+
+
+def _numpy(tensor: Tensor) -> Array:
+    return tensor.detach().to("cpu", torch.float64).numpy().astype(np.float64)

@@ -1,0 +1,109 @@
+"""Trunks: per feature, and per member unless shared, a small network from a slot's input to hidden units."""
+
+import math
+
+import torch
+import torch.nn.functional as fn
+from torch import Tensor, nn
+
+__all__ = ["Block", "Trunk", "uniform"]
+
+
+def uniform(*shape: int, bound: float, generator: torch.Generator) -> nn.Parameter:
+    """Return a parameter drawn uniformly from [-bound, bound]."""
+    return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound, generator=generator))
+
+
+class Block(nn.Module):
+    """Linear, norm with a scale and shift of its own per feature, ReLU; for all members and features at once."""
+
+    weight: Tensor  # (M, F, in, out), M = 1 when shared
+    bias: Tensor  # (M, F, 1, out)
+
+    def __init__(
+        self,
+        n_members: int,
+        n_features: int,
+        in_dim: int,
+        out_dim: int,
+        *,
+        norm: str,
+        is_paper: bool,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        shape = (n_members, n_features)
+        # PAPER: with plain He scales the paper's architecture stops well short of its figures.
+        bound = math.sqrt(6 / (in_dim * out_dim)) if is_paper else math.sqrt(3 / in_dim)
+        bias_bound = 1 / math.sqrt(n_features * in_dim) if is_paper else 1 / math.sqrt(in_dim)
+        self.weight = uniform(*shape, in_dim, out_dim, bound=bound, generator=generator)
+        self.bias = uniform(*shape, 1, out_dim, bound=bias_bound, generator=generator)
+        self.scale = nn.Parameter(torch.ones(*shape, 1, out_dim))
+        self.shift = nn.Parameter(torch.zeros(*shape, 1, out_dim))
+        self.is_batch_norm = norm == "batch"
+        if self.is_batch_norm:
+            self.register_buffer("running_mean", torch.zeros(*shape, 1, out_dim))
+            self.register_buffer("running_var", torch.ones(*shape, 1, out_dim))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(M or 1, F, N, in) -> (M, F, N, out)."""
+        n_members, n_features, in_dim, out_dim = self.weight.shape
+        n_inputs = hidden.shape[2]
+        flat = hidden.expand(n_members, -1, -1, -1).reshape(-1, n_inputs, in_dim)
+        linear = torch.baddbmm(self.bias.flatten(0, 1), flat, self.weight.flatten(0, 1))
+        linear = linear.view(n_members, n_features, n_inputs, out_dim)
+        return fn.relu(torch.addcmul(self.shift, self._normalise(linear), self.scale))
+
+    def _normalise(self, linear: Tensor) -> Tensor:
+        if not self.is_batch_norm:
+            return fn.layer_norm(linear, (linear.shape[-1],))
+        if self.training:
+            var, mean = torch.var_mean(linear, dim=2, keepdim=True, correction=0)
+            with torch.no_grad():
+                self.running_mean.lerp_(mean, 0.1)  # type: ignore[operator]
+                self.running_var.lerp_(var, 0.1)  # type: ignore[operator]
+        else:
+            mean, var = self.running_mean, self.running_var  # type: ignore[assignment]
+        return (linear - mean) * torch.rsqrt(var + 1e-5)
+
+
+class Trunk(nn.Module):
+    """Blocks one after another, the first ``shared_blocks`` of them common to all members."""
+
+    def __init__(
+        self,
+        n_members: int,
+        n_features: int,
+        in_dim: int,
+        *,
+        hidden_dim: int,
+        n_blocks: int,
+        shared_blocks: int,
+        norm: str,
+        dropout: float,
+        is_paper: bool,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.blocks = nn.ModuleList(
+            Block(
+                1 if depth < shared_blocks else n_members,
+                n_features,
+                in_dim if depth == 0 else hidden_dim,
+                hidden_dim,
+                norm=norm,
+                is_paper=is_paper,
+                generator=generator,
+            )
+            for depth in range(n_blocks)
+        )
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """(F, N, in) -> (M or 1, F, N, hidden)."""
+        hidden = inputs.unsqueeze(0)
+        for block in self.blocks:
+            hidden = block(hidden)
+            if self.dropout and self.training:
+                hidden = fn.dropout(hidden, self.dropout)
+        return hidden

@@ -1,0 +1,19 @@
+"""The model after training: numpy tables, and everything that is read off them."""
+
+from nae.tables.archive import load, save
+from nae.tables.gates import GateTables
+from nae.tables.model import TableModel
+from nae.tables.routing import ROUTINGS, EqualRouting, Routing, SoftmaxRouting
+from nae.tables.statistics import Statistics
+
+__all__ = [
+    "ROUTINGS",
+    "EqualRouting",
+    "GateTables",
+    "Routing",
+    "SoftmaxRouting",
+    "Statistics",
+    "TableModel",
+    "load",
+    "save",
+]

@@ -1,0 +1,58 @@
+"""Gates: the tables that turn a row's cells into logits.
+
+additive    logits = bias + sum over features of the interpolated terms                   terms (T, K*F, M)
+low-rank    the same sum in a space of H numbers, then a linear map to the logits          terms (T, H, M)
+deep        as low-rank, with a ReLU in between
+diagonal    each feature's own terms alone                                                 terms (T, K, M)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nae._typing import Array
+from nae.encoding.cells import Cells
+from nae.tables.lookup import interpolate, interpolate_sum
+
+__all__ = ["GATES", "GateTables"]
+
+GATES = ("additive", "low-rank", "deep", "diagonal")
+
+
+@dataclass(frozen=True, eq=False)
+class GateTables:
+    """The gate of all members."""
+
+    kind: str
+    terms: Array  # (slot, width, member)
+    bias: Array  # (width, member); diagonal: (expert * feature, member)
+    mix: Array | None = None  # (member, width, expert * feature), low-rank and deep
+    mix_bias: Array | None = None  # (expert * feature, member), low-rank and deep
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether the logits are a sum of functions of one feature each."""
+        return self.kind != "deep"
+
+    def hidden(self, cells: Cells) -> Array:
+        """Return bias plus summed terms, (row, width, member)."""
+        if self.kind == "diagonal":
+            own = interpolate(self.terms, cells)  # (B, F, K, M)
+            n_rows, n_features, n_experts, n_members = own.shape
+            return own.transpose(0, 2, 1, 3).reshape(n_rows, n_experts * n_features, n_members) + self.bias
+        total = interpolate_sum(self.terms, cells)
+        total += self.bias
+        return total
+
+    def to_logits(self, hidden: Array, n_features: int) -> Array:
+        """Return the logits of hidden values, (row, expert, feature, member)."""
+        n_rows, _, n_members = hidden.shape
+        if self.mix is not None and self.mix_bias is not None:
+            active = np.maximum(hidden, 0.0) if self.kind == "deep" else hidden
+            mixed = np.matmul(active.transpose(2, 0, 1), self.mix)  # (M, B, K*F)
+            hidden = mixed.transpose(1, 2, 0) + self.mix_bias
+        return np.ascontiguousarray(hidden).reshape(n_rows, -1, n_features, n_members)
+
+    def logits(self, cells: Cells) -> Array:
+        """Return the logits of every row, (row, expert, feature, member)."""
+        return self.to_logits(self.hidden(cells), cells.slot.shape[1])

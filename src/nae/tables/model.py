@@ -1,0 +1,209 @@
+"""TableModel: a fitted model as numpy tables. Predicting, explaining and bounding all read the same few arrays."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nae._typing import AnyArray, Array
+from nae.contributions import Contributions
+from nae.encoding.cells import Cells
+from nae.encoding.frames import read_table
+from nae.encoding.schema import Schema
+from nae.errors import DataError, UserError
+from nae.links import Link
+from nae.tables.gates import GateTables
+from nae.tables.lookup import interpolate
+from nae.tables.routing import Routing
+from nae.tables.statistics import Statistics
+
+__all__ = ["TableModel"]
+
+_CHUNK = 2_000_000  # numbers a chunk of rows may hold at once: about 16 MB
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A fitted model: tables of experts and gate terms over knots, and linear interpolation between them.
+
+    Attributes
+    ----------
+    schema
+        Features, knots and levels.
+    experts
+        (slot, expert, output, member).
+    gate
+        Gate terms over the same slots.
+    routing
+        From logits to expert weights.
+    intercept
+        (output,).
+    link
+        From the score to the prediction.
+    outputs
+        Names of the targets or classes; one name for a single output.
+    classes
+        The class labels of a classifier, as strings; empty for regression.
+    statistics
+        Aggregates of the training rows.
+    training
+        A summary of how it was trained: plain JSON values.
+    """
+
+    schema: Schema
+    experts: Array
+    gate: GateTables
+    routing: Routing
+    intercept: Array
+    link: Link
+    outputs: tuple[str, ...] = ("score",)
+    classes: tuple[str, ...] = ()
+    statistics: Statistics | None = None
+    training: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"TableModel({self.n_features} features, {self.n_experts} experts, {self.n_members} members, "
+            f"{self.n_outputs} outputs, {self.gate.kind} gate, {self.routing.name} routing)"
+        )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.schema)
+
+    @property
+    def n_experts(self) -> int:
+        return int(self.experts.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.experts.shape[2])
+
+    @property
+    def n_members(self) -> int:
+        return int(self.experts.shape[3])
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return self.schema.names
+
+    def cells(self, X: Any) -> Cells:
+        """Return the cells of a table; columns are matched by name where it has names."""
+        if isinstance(X, Cells):
+            return X
+        columns = read_table(X)
+        if columns.names is not None and self.schema.has_names:
+            columns = columns.select(self.schema.names)
+        return self.schema.locate(columns, dtype=self.experts.dtype)
+
+    def decision_function(self, X: Any, *, offset: AnyArray | None = None) -> Array:
+        """Return the score of every row: (row,), or (row, output) for several."""
+        cells = self.cells(X)
+        score = np.empty((len(cells), self.n_outputs))
+        for rows, part in self.iterate(cells):
+            score[rows] = self.contribute(part).sum(axis=1)
+        score += self.intercept
+        return self._squeeze(score + _as_offset(offset, score))
+
+    def predict(self, X: Any, *, offset: AnyArray | None = None) -> AnyArray:
+        """Return the predicted target of every row; for a classifier its most probable class."""
+        score = self.decision_function(X, offset=offset)
+        if self.classes:
+            best = score.argmax(axis=1) if score.ndim == 2 else (score > 0).astype(int)
+            return np.array(self.classes, dtype=object)[best]
+        return self.link.inverse(score)
+
+    def predict_proba(self, X: Any, *, offset: AnyArray | None = None) -> Array:
+        """Return the probability of every class, (row, class)."""
+        if not self.classes:
+            raise UserError("predict_proba needs a classifier; this model predicts numbers. Use predict.")
+        mean = self.link.inverse(self.decision_function(X, offset=offset))
+        return mean if mean.ndim == 2 else np.stack([1 - mean, mean], axis=1)
+
+    def contributions(self, X: Any, *, with_experts: bool = False) -> Contributions:
+        """Return what every feature contributes to every row's score, with its bounds.
+
+        Parameters
+        ----------
+        X
+            A table.
+        with_experts
+            Also return expert values and gate weights.
+        """
+        cells = self.cells(X)
+        shape = (len(cells), self.n_features, self.n_outputs)
+        values, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
+        kept: list[tuple[Array, Array]] = []
+        for rows, part in self.iterate(cells):
+            values[rows], experts, routing = self._contribute(part)
+            least, most = self.routing.bounds(experts, axis=1)  # (B, O, F, M)
+            lower[rows], upper[rows] = (_member_mean(least), _member_mean(most))
+            if with_experts:
+                kept.append((experts.transpose(0, 3, 4, 1, 2), routing.transpose(0, 2, 3, 1)))
+        # A mean of equal numbers may differ from them in the last digit; the bounds give way, not the contribution.
+        np.minimum(lower, values, out=lower)
+        np.maximum(upper, values, out=upper)
+        return Contributions(
+            values=self._squeeze(values),
+            lower=self._squeeze(lower),
+            upper=self._squeeze(upper),
+            intercept=self._squeeze(self.intercept.astype(np.float64)),
+            feature_names=self.feature_names,
+            output_names=self.outputs if self.n_outputs > 1 else (),
+            experts=np.concatenate([one for one, _ in kept]) if with_experts else None,
+            routing=np.concatenate([one for _, one in kept]) if with_experts else None,
+        )
+
+    @cached_property
+    def slot_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bound at every slot, (slot, output) each.
+
+        Between two knots every expert is linear, so these hold the extremes for any input.
+        """
+        least, most = self.routing.bounds(self.experts, axis=1)  # (T, O, M)
+        return least.mean(axis=-1), most.mean(axis=-1)
+
+    def with_training(self, **summary: Any) -> "TableModel":
+        """Return the same model with a longer training summary."""
+        return replace(self, training={**self.training, **summary})
+
+    def _contribute(self, cells: Cells) -> tuple[Array, Array, Array]:
+        """Return contributions (B, F, O), experts (B, K, O, F, M) and weights (B, K, F, M)."""
+        experts = np.ascontiguousarray(interpolate(self.experts, cells).transpose(0, 2, 3, 1, 4))
+        if self.n_experts == 1:
+            routing = np.ones((len(cells), 1, self.n_features, self.n_members), dtype=experts.dtype)
+            return _member_mean(experts[:, 0]), experts, routing
+        routing = self.routing.weights(self.gate.logits(cells))
+        mixed = np.einsum("bkofm,bkfm->bofm", experts, routing)
+        return _member_mean(mixed), experts, routing
+
+    def contribute(self, cells: Cells) -> Array:
+        """Return the contributions of a few rows, (row, feature, output), without bounds or chunks."""
+        return self._contribute(cells)[0]
+
+    def iterate(self, cells: Cells) -> Iterator[tuple[slice, Cells]]:
+        """Yield the rows in chunks of bounded memory."""
+        per_row = self.n_members * self.n_features * self.n_experts * (self.n_outputs + 2)
+        step = max(1, _CHUNK // max(per_row, 1))
+        for start in range(0, len(cells), step):
+            rows = slice(start, start + step)
+            yield rows, cells.take(rows)
+
+    def _squeeze(self, values: Array) -> Array:
+        return values[..., 0] if self.n_outputs == 1 else values
+
+
+def _member_mean(values: Array) -> Array:
+    """(B, O, F, M) -> (B, F, O)."""
+    return np.asarray(values.mean(axis=-1).transpose(0, 2, 1))
+
+
+def _as_offset(offset: AnyArray | None, score: Array) -> Array | float:
+    if offset is None:
+        return 0.0
+    given = np.asarray(offset, dtype=np.float64)
+    if len(given) != len(score) or given.ndim > 2:
+        raise DataError(f"offset must have one value per row ({len(score)}); got shape {given.shape}.")
+    return given[:, None] if given.ndim == 1 else given

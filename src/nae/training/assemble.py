@@ -1,0 +1,143 @@
+"""From a trained network to a model: unseen values filled in, contributions centred, statistics gathered."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from nae._typing import Array, IntArray
+from nae.encoding import Cells, Schema
+from nae.links import Link
+from nae.network import Network
+from nae.tables.gates import GateTables
+from nae.tables.model import TableModel
+from nae.tables.routing import ROUTINGS
+from nae.tables.statistics import Statistics, slot_means, slot_quantiles, slot_weights
+
+__all__ = ["Scale", "assemble", "padded_slots"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """How the score of training becomes the score of the model: ``score * spread + centre``, per output."""
+
+    centre: Array  # (output,)
+    spread: Array  # (output,)
+
+
+def padded_slots(schema: Schema) -> IntArray:
+    """Return the position of every slot of the schema in tables padded to the feature with most slots."""
+    longest = max(feature.n_slots for feature in schema.features)
+    return np.concatenate([i * longest + np.arange(f.n_slots) for i, f in enumerate(schema.features)])
+
+
+def assemble(
+    network: Network,
+    schema: Schema,
+    cells: Cells,
+    weights: Array,
+    scale: Scale,
+    *,
+    link: Link,
+    outputs: tuple[str, ...],
+    classes: tuple[str, ...] = (),
+    training: dict[str, Any] | None = None,
+) -> TableModel:
+    """Return the model of a trained network. ``cells`` and ``weights`` are those of the training rows."""
+    experts, gate, intercept = network.to_tables(padded_slots(schema))
+    weight = slot_weights(cells, weights, schema.n_slots)
+    experts = _fill_untrained(experts, schema, weight)
+    gate = replace(gate, terms=_fill_untrained(gate.terms, schema, weight))
+    experts *= scale.spread[:, None]
+    intercept = intercept.mean(axis=-1) * scale.spread + scale.centre
+    if len(classes) > 2:
+        experts -= experts.mean(axis=2, keepdims=True)  # exact: the gate is shared by the classes
+        intercept = intercept - intercept.mean()
+    model = TableModel(
+        schema=schema,
+        experts=experts,
+        gate=gate,
+        routing=ROUTINGS[network.table_routing](network.config.n_active),
+        intercept=intercept,
+        link=link,
+        outputs=outputs,
+        classes=classes,
+        training=training or {},
+    )
+    model = _centre(model, cells, weights)
+    is_double = network.intercept.dtype == torch.float64
+    model = model if is_double else _to_single(model)
+    return replace(model, statistics=_gather(model, cells, weights, weight))
+
+
+def _fill_untrained(table: Array, schema: Schema, weight: Array) -> Array:
+    """Fill *unseen*, and *missing* where none was seen, with the frequency-weighted mean of the known values."""
+    for i, feature in enumerate(schema.features):
+        own = table[schema.slots(i)]  # a view
+        known = weight[schema.slots(i)][: feature.n_values]
+        if known.sum() > 0:
+            own[-1] = np.tensordot(known / known.sum(), own[: feature.n_values], axes=1)
+        else:  # nothing but missing values
+            own[:] = own[-2]
+        if not feature.has_missing:
+            own[-2] = own[-1]
+    return table
+
+
+def _centre(model: TableModel, cells: Cells, weights: Array) -> TableModel:
+    """Shift each feature's experts so that its contributions average zero; the intercept takes the sum."""
+    total = np.zeros((model.n_features, model.n_outputs))
+    for rows, part in model.iterate(cells):
+        total += np.tensordot(weights[rows], model.contribute(part), axes=1)
+    mean = total / weights.sum()  # (F, O)
+    sizes = np.diff(model.schema.offsets)
+    shift = np.repeat(mean, sizes, axis=0)  # (T, O)
+    return replace(
+        model, experts=model.experts - shift[:, None, :, None], intercept=model.intercept + mean.sum(axis=0)
+    )
+
+
+def _to_single(model: TableModel) -> TableModel:
+    gate = model.gate
+
+    def single(array: Array) -> Array:
+        return array.astype(np.float32)
+
+    mix = None if gate.mix is None else single(gate.mix)
+    mix_bias = None if gate.mix_bias is None else single(gate.mix_bias)
+    return replace(
+        model,
+        experts=single(model.experts),
+        gate=GateTables(gate.kind, single(gate.terms), single(gate.bias), mix, mix_bias),
+    )
+
+
+def _gather(model: TableModel, cells: Cells, weights: Array, weight: Array) -> Statistics:
+    from nae.metrics import own_effects
+
+    n_slots = model.schema.n_slots
+    values = model.contributions(cells).values.reshape(len(cells), model.n_features, model.n_outputs)
+    own = own_effects(model, cells, values, weights)
+    share = weights / weights.sum()
+    residual, score = values - own, values.sum(axis=1)
+    rest = score - own.sum(axis=1)
+    return Statistics(
+        weight=weight,
+        mean=slot_means(cells, weights, values, n_slots),
+        quantiles=slot_quantiles(cells, weights, values, n_slots),
+        gate_mean=_mean_terms(model, weight),
+        variance=np.tensordot(share, (values - np.tensordot(share, values, axes=1)) ** 2, axes=1),
+        residual=np.tensordot(share, residual**2, axes=1),
+        score_variance=share @ (score - share @ score) ** 2,
+        additive_variance=share @ (rest - share @ rest) ** 2,
+    )
+
+
+def _mean_terms(model: TableModel, weight: Array) -> Array:
+    """Return the mean gate terms of every feature over the training rows, (F, width, M)."""
+    means = []
+    for i in range(model.n_features):
+        own = weight[model.schema.slots(i)]
+        means.append(np.tensordot(own / own.sum(), model.gate.terms[model.schema.slots(i)], axes=1))
+    return np.stack(means)

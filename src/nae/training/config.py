@@ -1,0 +1,33 @@
+"""How a network is trained."""
+
+from dataclasses import dataclass
+
+__all__ = ["TrainingConfig"]
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Schedule, penalties and limits of a run."""
+
+    learning_rate: float = 3e-3
+    """Largest step size, after warm-up."""
+    weight_decay: float = 1e-2
+    """Decoupled decay of AdamW."""
+    batch_size: int = 1024
+    """Rows in a step; as many as there are makes every step a full one."""
+    max_epochs: int = 100
+    """Passes over the rows; the step size falls to zero over them."""
+    patience: int | None = None
+    """Epochs without a better validation loss before stopping; None never stops early."""
+    warmup_steps: int = 50
+    """Steps over which the step size rises."""
+    variation_penalty: float = 0.0
+    """Weight of the spread of the experts, the paper's lambda."""
+    output_penalty: float = 0.0
+    """Weight of the mean square of the contributions."""
+    additivity: float | None = None
+    """The additivity the dial aims at."""
+    time_limit: float | None = None
+    """Seconds after which training stops at the next epoch."""
+    min_epochs: int = 1
+    """Epochs before early stopping may act."""

@@ -1,0 +1,41 @@
+"""The dial: additivity is asked for, and a controller finds the strength of the penalty that gives it."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from nae.network.network import Routed
+from nae.training.penalties import weighted_mean
+
+__all__ = ["Dial"]
+
+
+class Dial:
+    """Penalises what additivity is defined by, and steers the weight of the penalty towards the target.
+
+    The share of a contribution's variance that context causes is penalised per feature; the logarithm of the
+    penalty's weight moves each step by the difference between target and running additivity. All state lives in
+    tensors, so a step can be captured in a graph and needs no synchronisation.
+    """
+
+    def __init__(self, target: float, *, device: torch.device, dtype: torch.dtype) -> None:
+        self.target = target
+        self.log_gamma = torch.full((), math.log(0.1), device=device, dtype=dtype)
+        self.running = torch.full((), 0.5, device=device, dtype=dtype)
+
+    def penalty(self, routed: Routed, weight: Tensor) -> Tensor:
+        """Return the penalty per member, and move the controller one step."""
+        mean_routing = weighted_mean(routed.routing, weight)  # (K, F, M)
+        own = (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)  # (B, O, F, M)
+        contributions = routed.contributions
+        context = weighted_mean((contributions - own) ** 2, weight)  # (O, F, M)
+        centre = weighted_mean(contributions, weight)
+        spread = weighted_mean((contributions - centre) ** 2, weight).detach()
+        with torch.no_grad():
+            score_variance = spread.sum(dim=1, keepdim=True)
+            ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).mean()
+            self.running.lerp_(1 - ratio, 0.05)
+            self.log_gamma.add_(0.05 * (self.target - self.running)).clamp_(-9.0, 4.0)
+            gamma = self.log_gamma.exp()
+        return gamma * (context / (spread + 1e-2)).mean(dim=(0, 1))

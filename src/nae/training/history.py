@@ -1,0 +1,45 @@
+"""What happened while training, epoch by epoch: plain data."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Epoch", "History"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the training rows."""
+
+    epoch: int
+    loss: float
+    validation: float | None
+    additivity: float | None
+    seconds: float
+
+
+@dataclass
+class History:
+    """The epochs of a run, and how it ended."""
+
+    epochs: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+    stopped: str = "ran all epochs"
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+    def __iter__(self) -> Iterator[Epoch]:
+        return iter(self.epochs)
+
+    def __getitem__(self, index: int) -> Epoch:
+        return self.epochs[index]
+
+    def column(self, name: str) -> list[Any]:
+        """Return one quantity of all epochs: 'loss', 'validation', 'additivity' or 'seconds'."""
+        return [getattr(epoch, name) for epoch in self.epochs]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        rows = [asdict(epoch) for epoch in self.epochs]
+        return {"epochs": rows, "best_epoch": self.best_epoch, "stopped": self.stopped}

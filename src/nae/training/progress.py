@@ -1,0 +1,38 @@
+"""A progress bar for training: epoch, loss, validation, additivity and time left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from nae._optional import require
+from nae.training.history import Epoch
+
+__all__ = ["progress_bar"]
+
+
+@contextmanager
+def progress_bar(n_epochs: int, *, is_shown: bool) -> Iterator[Callable[[Epoch], None]]:
+    """Yield a function that is told each epoch; without ``is_shown`` it does nothing."""
+    if not is_shown:
+        yield lambda epoch: None
+        return
+    rich = require("rich.progress", extra="train")
+    columns = (
+        rich.TextColumn("[bold]epoch {task.completed:>3.0f}/{task.total:.0f}"),
+        rich.BarColumn(bar_width=24),
+        rich.TextColumn("{task.fields[numbers]}"),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns) as bar:
+        task = bar.add_task("fit", total=n_epochs, numbers="")
+
+        def show(epoch: Epoch) -> None:
+            numbers = f"loss {epoch.loss:.4f}"
+            if epoch.validation is not None:
+                numbers += f"  validation {epoch.validation:.4f}"
+            if epoch.additivity is not None:
+                numbers += f"  additivity {epoch.additivity:.2f}"
+            bar.update(task, completed=epoch.epoch, numbers=numbers)
+
+        yield show
