@@ -71,7 +71,7 @@ class _Parts:
 
 
 def additivity(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return the share of each contribution's variance that its own value explains, Eq. (12); 1 for a GAM."""
+    """Return the share of each contribution's variance that its own value explains, Eq. (15); 1 for a GAM."""
     parts = _prepare(model, X, sample_weight)
     total = parts.variance(parts.values)  # (F, O)
     delta = 1e-6 * parts.variance(parts.values.sum(axis=1)) + 1e-300
@@ -98,7 +98,7 @@ def cancellation(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMet
 
 
 def tightness(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return how much of the range between the bounds the contributions use, Eq. (13); 1 for a GAM."""
+    """Return how much of the range between the bounds the contributions use, Eq. (18); 1 for a GAM."""
     parts = _prepare(model, X, sample_weight)
     delta = 1e-6 * np.sqrt(parts.variance(parts.values.sum(axis=1))) + 1e-300
     each = []

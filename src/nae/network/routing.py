@@ -19,12 +19,12 @@ def _softmax(logits: Tensor, n_active: int, is_training: bool, temperature: floa
 
 
 def _equal(logits: Tensor, n_active: int, is_training: bool, temperature: float) -> Tensor:
-    """Equal weights over the active experts, Eq. (9): the value ignores the logits, the gradient does not."""
+    """Equal weights over the active experts, Eq. (25): the value ignores the logits, the gradient does not."""
     return (_mask(logits, n_active) - logits.detach()).softmax(dim=1)
 
 
 def _gumbel(logits: Tensor, n_active: int, is_training: bool, temperature: float) -> Tensor:
-    """Softmax, re-sampled with Gumbel noise in training (NAE-D)."""
+    """Softmax, re-sampled with Gumbel noise in training, Eq. (23) (NAE-D)."""
     masked = _mask(logits, n_active)
     if not is_training:
         return masked.softmax(dim=1)

@@ -51,7 +51,7 @@ class SoftmaxRouting(Routing):
 
 @dataclass(frozen=True)
 class EqualRouting(Routing):
-    """Equal weights for the active experts (NAE-E): Eq. (9) of the paper."""
+    """Equal weights for the active experts (NAE-E): Eq. (25) of the paper."""
 
     name: ClassVar[str] = "equal"
 
