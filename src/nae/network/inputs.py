@@ -39,14 +39,16 @@ def quantile_inputs(schema: Schema, columns: Columns, random: np.random.Generato
         if len(values) < 2 or feature.n_values == 1:
             continue
         # PAPER: the map is fitted on inputs with a little noise, so that ties do not make steps.
-        noise = 1e-3 / max(float(values.std()), 1e-3)
+        # DIFF: never more than a hundredth of the spread; 1e-3 / std drowns columns measured on a small scale.
+        spread = float(values.std())
+        noise = min(1e-3 / max(spread, 1e-3), 1e-2 * spread)
         transformer = QuantileTransformer(
             n_quantiles=min(2000, len(values)),
             output_distribution="normal",
             subsample=1_000_000_000,
             random_state=int(random.integers(2**31)),
         )
-        transformer.fit(values + noise * values.std() * random.standard_normal(values.shape))
+        transformer.fit(values + noise * random.standard_normal(values.shape))
         inputs[i, : feature.n_values, 0] = transformer.transform(feature.knots[:, None])[:, 0]
     return _drop_unused(_one_hot(schema, inputs, start))
 
