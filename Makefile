@@ -1,0 +1,47 @@
+# Two commands: `make demo` and `make test`. Both need python3 (3.11 or newer) and build their own .venv.
+PYTHON ?= python3
+JOBS ?= 2
+
+BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS)
+
+.PHONY: demo test test-fast test-slow check format clean
+
+demo: .venv/demo.stamp ## train on two tables, print the results, draw them into demo/
+	$(BIN)/python examples/demo.py
+
+test: test-fast test-slow ## all tests
+
+test-fast: .venv/dev.stamp
+	$(PYTEST) -m "not slow"
+
+test-slow: .venv/dev.stamp
+	$(PYTEST) -m slow
+
+check: .venv/dev.stamp ## format, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: .venv/dev.stamp ## put the format right, and what ruff can mend by itself
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove what the other targets made
+	rm -rf .venv demo dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/demo.stamp: .venv/base.stamp pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[train,plots]'
+	@touch $@
+
+.venv/dev.stamp: .venv/base.stamp pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[train,plots,plotly]' --group dev
+	@touch $@
+
+# The build backend goes in first, so that the package itself is built with the pinned one and without isolation.
+.venv/base.stamp: constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed; {sys.executable} is {v[0]}.{v[1]}. Try make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip hatchling
+	@touch $@
