@@ -91,11 +91,11 @@ class Network(nn.Module):
         self.to(dtype)
         self.register_buffer("inputs", torch.as_tensor(inputs, dtype=dtype))
 
-    def forward(self, cells: RowCells) -> Routed:
-        """Return scores and contributions of a batch."""
+    def forward(self, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None) -> Routed:
+        """Return scores and contributions of a batch; ``tables`` saves evaluating the knots again."""
         if self.config.encoder == "mlp":
             return self.route(*self.evaluate_rows(cells))
-        return self.route(*self.interpolate(*self.evaluate_knots(), cells))
+        return self.route(*self.interpolate(*(tables or self.evaluate_knots()), cells))
 
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:
         """Return experts (F * S, K * O * M) and gate terms (F * S, width * M) on every slot."""

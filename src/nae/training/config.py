@@ -29,5 +29,11 @@ class TrainingConfig:
     """The additivity the dial aims at."""
     time_limit: float | None = None
     """Seconds after which training stops at the next epoch."""
-    min_epochs: int = 1
-    """Epochs before early stopping may act."""
+    schedule: str = "cosine"
+    """'cosine' falls to zero over the epochs, 'constant' stays."""
+    averaging: float = 0.0
+    """Decay of the running mean of the weights that is evaluated and kept; 0 keeps the weights themselves."""
+    evaluate_every: int = 1
+    """Epochs between two looks at the validation rows."""
+    context_penalty: float = 0.0
+    """Weight of the context's share of each contribution's variance, when the dial is not used."""

@@ -26,16 +26,27 @@ class Dial:
 
     def penalty(self, routed: Routed, weight: Tensor) -> Tensor:
         """Return the penalty per member, and move the controller one step."""
-        mean_routing = weighted_mean(routed.routing, weight)  # (K, F, M)
-        own = (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)  # (B, O, F, M)
-        contributions = routed.contributions
-        context = weighted_mean((contributions - own) ** 2, weight)  # (O, F, M)
-        centre = weighted_mean(contributions, weight)
-        spread = weighted_mean((contributions - centre) ** 2, weight).detach()
+        context, spread = context_variance(routed, weight)
         with torch.no_grad():
             score_variance = spread.sum(dim=1, keepdim=True)
             ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).mean()
             self.running.lerp_(1 - ratio, 0.05)
             self.log_gamma.add_(0.05 * (self.target - self.running)).clamp_(-9.0, 4.0)
             gamma = self.log_gamma.exp()
-        return gamma * (context / (spread + 1e-2)).mean(dim=(0, 1))
+        return gamma * context_share(context, spread)
+
+
+def context_variance(routed: Routed, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return per output, feature and member the variance that context causes, and the whole variance (detached)."""
+    mean_routing = weighted_mean(routed.routing, weight)  # (K, F, M)
+    own = (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)  # (B, O, F, M)
+    contributions = routed.contributions
+    context = weighted_mean((contributions - own) ** 2, weight)  # (O, F, M)
+    centre = weighted_mean(contributions, weight)
+    spread = weighted_mean((contributions - centre) ** 2, weight).detach()
+    return context, spread
+
+
+def context_share(context: Tensor, spread: Tensor) -> Tensor:
+    """Return the mean share of context per member; small contributions are not blown up."""
+    return (context / (spread + 1e-2)).mean(dim=(0, 1))

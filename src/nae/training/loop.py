@@ -13,7 +13,7 @@ from nae.errors import TrainingError
 from nae.network.network import Network, Routed
 from nae.training.config import TrainingConfig
 from nae.training.data import TrainingRows
-from nae.training.dial import Dial
+from nae.training.dial import Dial, context_share, context_variance
 from nae.training.history import Epoch, History
 from nae.training.losses import Loss
 from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
@@ -37,20 +37,24 @@ def train(
     callbacks: Sequence[Callback] = (),
     is_verbose: bool = False,
 ) -> History:
-    """Train ``network`` in place and leave it at its best epoch; return what happened."""
-    run = _Run(network, loss, config, n_rows=len(rows))
+    """Train ``network`` in place and leave it at its best epoch; return what happened.
+
+    With ``rows.fold`` each member is validated on the rows it did not see, and ``validation`` is not needed.
+    """
+    run = _Run(network, loss, config, rows)
     started = time.monotonic()
     with progress_bar(config.max_epochs, is_shown=is_verbose) as show:
         for number in range(1, config.max_epochs + 1):
             mean_loss = run.train_epoch(rows, generator)
+            is_looked_at = number % config.evaluate_every == 0 or number == config.max_epochs
             epoch = Epoch(
                 epoch=number,
                 loss=mean_loss,
-                validation=run.evaluate(validation) if validation is not None else None,
+                validation=run.validate(rows, validation) if is_looked_at else None,
                 additivity=run.additivity,
                 seconds=time.monotonic() - started,
             )
-            run.record(epoch)
+            run.record(epoch, has_validation=validation is not None or rows.fold is not None)
             show(epoch)
             run.history.stopped = _reason_to_stop(run, epoch, callbacks)
             if run.history.stopped:
@@ -90,27 +94,34 @@ class _Best:
 class _Run:
     """One run: optimiser, schedule, dial and the best state so far."""
 
-    def __init__(self, network: Network, loss: Loss, config: TrainingConfig, *, n_rows: int) -> None:
+    def __init__(self, network: Network, loss: Loss, config: TrainingConfig, rows: TrainingRows) -> None:
         self.network, self.loss, self.config = network, loss, config
-        self.n_batches = max(1, round(n_rows / config.batch_size))
-        self.batch_size = n_rows // self.n_batches
-        parameter = network.intercept
+        self.n_batches = max(1, round(len(rows) / config.batch_size))
+        self.batch_size = len(rows) // self.n_batches
         # One fused kernel per step instead of one per parameter.
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
-        n_steps, warmup = config.max_epochs * self.n_batches, config.warmup_steps
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(
-            self.optimiser,
-            lambda step: 0.5 * (1 + math.cos(math.pi * min(step / n_steps, 1))) * min(1.0, (step + 1) / warmup),
-        )
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._rate)
+        parameter = network.intercept
         self.dial = (
             None
             if config.additivity is None or network.config.n_experts == 1
             else Dial(config.additivity, device=parameter.device, dtype=parameter.dtype)
         )
+        self.is_on_knots = network.config.encoder != "mlp"
+        self.slot_share = _slot_share(network, rows) if self.is_on_knots else None
+        self.average = [p.detach().clone() for p in network.parameters()] if config.averaging else []
+        self.n_steps = 0
         self.history = History()
         self._best: _Best | None = None
+
+    def _rate(self, step: int) -> float:
+        warm = min(1.0, (step + 1) / self.config.warmup_steps)
+        if self.config.schedule == "constant":
+            return warm
+        n_steps = self.config.max_epochs * self.n_batches
+        return warm * 0.5 * (1 + math.cos(math.pi * min(step / n_steps, 1.0)))
 
     @property
     def additivity(self) -> float | None:
@@ -121,13 +132,7 @@ class _Run:
         self.network.train()
         total = torch.zeros((), device=rows.weight.device, dtype=rows.weight.dtype)
         for batch in self._batches(rows, generator):
-            routed = self.network(batch.cells)
-            value, objective = self._objective(routed, batch)
-            self.optimiser.zero_grad(set_to_none=True)
-            objective.backward()
-            self.optimiser.step()
-            self.schedule.step()
-            total += value
+            total += self._step(batch)
         mean = float(total) / self.n_batches
         if not math.isfinite(mean):
             raise TrainingError(
@@ -136,56 +141,102 @@ class _Run:
             )
         return mean
 
+    def _step(self, batch: TrainingRows) -> Tensor:
+        tables = self.network.evaluate_knots() if self.is_on_knots else None
+        routed = self.network(batch.cells, tables)
+        value, objective = self._objective(routed, batch, tables)
+        self.optimiser.zero_grad(set_to_none=True)
+        objective.backward()
+        self.optimiser.step()
+        self.schedule.step()
+        self.n_steps += 1
+        if self.average:
+            # Young averages forget faster, so that the start does not linger.
+            decay = min(self.config.averaging, (1 + self.n_steps) / (10 + self.n_steps))
+            current = [p.detach() for p in self.network.parameters()]
+            torch._foreach_lerp_(self.average, current, 1 - decay)
+        return value
+
     def _batches(self, rows: TrainingRows, generator: torch.Generator) -> Iterator[TrainingRows]:
         if self.n_batches == 1:
             yield rows
             return
         # The few rows that do not fill a batch are others in every epoch.
         order = torch.randperm(len(rows), generator=generator)
-        for part in order[: self.n_batches * self.batch_size].view(self.n_batches, -1):
-            yield rows.take(part.to(rows.weight.device))
+        for part in order[: self.n_batches * self.batch_size].view(self.n_batches, -1).to(rows.weight.device):
+            yield rows.take(part)
 
-    def _objective(self, routed: Routed, batch: TrainingRows) -> tuple[Tensor, Tensor]:
+    def _objective(
+        self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor]:
         """Return the mean loss (detached) and what is minimised: members' objectives are added, never mixed."""
         config = self.config
         score = routed.score if batch.base is None else routed.score + batch.base.unsqueeze(-1)
-        objective = weighted_mean(self.loss.per_row(score, batch.target), batch.weight)  # (M,)
+        per_row = self.loss.per_row(score, batch.target)  # (B, M)
+        held_out = batch.is_held_out(per_row.shape[1])
+        if held_out is not None:
+            per_row = per_row * ~held_out
+        objective = weighted_mean(per_row, batch.weight)  # (M,)
         value = objective.detach().mean()
-        if network_has_experts(self.network) and config.variation_penalty:
-            objective = objective + config.variation_penalty * variation_penalty(routed, batch.weight)
+        if config.variation_penalty and routed.experts.shape[1] > 1:
+            objective = objective + config.variation_penalty * self._variation(routed, batch, tables)
         if config.output_penalty:
             objective = objective + config.output_penalty * output_penalty(routed, batch.weight)
         if self.dial is not None:
             objective = objective + self.dial.penalty(routed, batch.weight)
+        elif config.context_penalty and routed.experts.shape[1] > 1:
+            objective = objective + config.context_penalty * context_share(*context_variance(routed, batch.weight))
         return value, objective.sum()
 
-    @torch.no_grad()
-    def evaluate(self, rows: TrainingRows) -> float:
-        """Return the mean loss of the members' mean score."""
-        self.network.eval()
-        is_piecewise = self.network.config.encoder != "mlp"
-        tables = self.network.evaluate_knots() if is_piecewise else None
-        total = torch.zeros((), device=rows.weight.device, dtype=rows.weight.dtype)
-        for part in torch.arange(len(rows), device=rows.weight.device).split(_EVALUATION_ROWS):
-            batch = rows.take(part)
-            if tables is None:
-                routed = self.network(batch.cells)
-            else:
-                routed = self.network.route(*self.network.interpolate(*tables, batch.cells))
-            score = routed.score.mean(dim=-1, keepdim=True)
-            score = score if batch.base is None else score + batch.base.unsqueeze(-1)
-            total += (self.loss.per_row(score, batch.target)[:, 0] * batch.weight).sum()
-        return float(total / rows.weight.sum())
+    def _variation(self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None) -> Tensor:
+        if tables is None or self.slot_share is None:
+            return variation_penalty(routed.experts, batch.weight)
+        config = self.network.config
+        experts = tables[0].view(-1, config.n_experts, self.network.n_outputs, config.n_members)
+        return variation_penalty(experts, self.slot_share)
 
-    def record(self, epoch: Epoch) -> None:
+    @torch.no_grad()
+    def validate(self, rows: TrainingRows, validation: TrainingRows | None) -> float | None:
+        """Return the validation loss of the weights that would be kept."""
+        if validation is None and rows.fold is None:
+            return None
+        self._swap_average()
+        self.network.eval()
+        tables = self.network.evaluate_knots() if self.is_on_knots else None
+        found = rows if validation is None else validation
+        total = torch.zeros((), device=found.weight.device, dtype=found.weight.dtype)
+        weight = total.clone()
+        for part in torch.arange(len(found), device=found.weight.device).split(_EVALUATION_ROWS):
+            batch = found.take(part)
+            routed = self.network(batch.cells, tables)
+            score = routed.score if validation is None else routed.score.mean(dim=-1, keepdim=True)
+            score = score if batch.base is None else score + batch.base.unsqueeze(-1)
+            per_row = self.loss.per_row(score, batch.target)
+            held_out = batch.is_held_out(per_row.shape[1])
+            counted = batch.weight.unsqueeze(-1) * (1.0 if held_out is None else held_out)
+            total += (per_row * counted).sum()
+            weight += counted.sum()
+        self._swap_average()
+        return float(total / weight)
+
+    def _swap_average(self) -> None:
+        """Exchange the weights and their running mean."""
+        for average, parameter in zip(self.average, self.network.parameters(), strict=False):
+            current = parameter.data
+            parameter.data = average.data
+            average.data = current
+
+    def record(self, epoch: Epoch, *, has_validation: bool) -> None:
         """Add an epoch to the history and keep its state if it is the best."""
         self.history.epochs.append(epoch)
         value = epoch.validation
         is_short_of_target = self.dial is not None and (epoch.additivity or 0.0) < self.dial.target - _TOLERANCE
-        if value is None or (is_short_of_target and self._best is None):
+        if not has_validation or (is_short_of_target and self._best is None):
             self.history.best_epoch = epoch.epoch  # nothing to choose by, or nothing to choose from yet
-        elif not is_short_of_target and (self._best is None or value < self._best.value):
+        elif value is not None and not is_short_of_target and (self._best is None or value < self._best.value):
+            self._swap_average()
             state = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
+            self._swap_average()
             self._best = _Best(value, state)
             self.history.best_epoch = epoch.epoch
 
@@ -193,9 +244,15 @@ class _Run:
         """Put the network back to its best epoch."""
         if self._best is not None:
             self.network.load_state_dict(self._best.state)
+        else:
+            self._swap_average()
         self.network.eval()
 
 
-def network_has_experts(network: Network) -> bool:
-    """Return whether there is anything to route."""
-    return network.config.n_experts > 1
+def _slot_share(network: Network, rows: TrainingRows) -> Tensor:
+    """Return how much of the training data lies at each padded slot, with mean one: weights of a mean over slots."""
+    slots, weights = rows.cells.ends()
+    n_features, n_slots, _ = network.inputs.shape
+    share = torch.zeros(n_features * n_slots, device=rows.weight.device, dtype=rows.weight.dtype)
+    share.index_add_(0, slots.flatten(), (weights * rows.weight.view(-1, 1, 1)).flatten())
+    return share * (len(share) / share.sum())

@@ -12,10 +12,14 @@ def weighted_mean(values: Tensor, weight: Tensor) -> Tensor:
     return (values * weight.view(-1, *[1] * (values.dim() - 1))).mean(dim=0)
 
 
-def variation_penalty(routed: Routed, weight: Tensor) -> Tensor:
-    """Return the spread of the experts per member, Eq. (7): variance over the experts (1 / K), mean over the rest."""
-    spread = routed.experts.var(dim=1, correction=0)  # (B, O, F, M)
-    return weighted_mean(spread, weight).mean(dim=(0, 1))
+def variation_penalty(experts: Tensor, weight: Tensor) -> Tensor:
+    """Return the spread of the experts per member, Eq. (7): variance over the experts (1 / K), mean over the rest.
+
+    ``experts`` is (N, K, O, ..., M). On rows, N counts rows with mean weight one; on knots it counts slots weighted by
+    the training rows that lie there, which costs far less and has no sampling noise.
+    """
+    spread = (experts**2).mean(dim=1) - experts.mean(dim=1) ** 2
+    return weighted_mean(spread, weight).flatten(0, -2).mean(dim=0)
 
 
 def output_penalty(routed: Routed, weight: Tensor) -> Tensor:
