@@ -123,8 +123,8 @@ def additivity_summary(model: Any, X: Any, *, sample_weight: Any = None) -> dict
 def own_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
     """Return E[c_i | x_i], the part of every contribution that its own value explains, (row, feature, output).
 
-    The curve with every feature's mean routing is exact for an additive model. What it leaves is averaged within bins of
-    the feature's value and shrunk by its expected noise, so that few rows per bin do not pass chance off as effect.
+    The curve with every feature's mean routing is exact for an additive model. What it leaves is averaged within bins
+    of the feature's value and shrunk by its expected noise: few rows per bin must not pass chance off as effect.
     """
     share = weights / weights.sum()
     curve = _mean_routing_curve(model, cells, share)

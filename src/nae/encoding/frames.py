@@ -80,7 +80,7 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype in (nw.Categorical, nw.Enum):
         return np.array(series.to_list(), dtype=object)
-    if dtype == nw.String or dtype == nw.Object:
+    if dtype in (nw.String, nw.Object):
         column = np.empty(len(series), dtype=object)
         column[:] = series.to_list()
         return column
@@ -95,8 +95,8 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
 
 def _from_mapping(table: Mapping[Any, Any]) -> Columns:
     arrays = []
-    for name, values in table.items():
-        values = values if isinstance(values, (list, tuple, np.ndarray)) else [values]
+    for given in table.values():
+        values = given if isinstance(given, (list, tuple, np.ndarray)) else [given]
         column = np.empty(len(values), dtype=object)
         column[:] = list(values)
         arrays.append(_tighten(column))

@@ -82,7 +82,7 @@ def _infer(array: AnyArray, name: str, *, is_categorical: bool) -> tuple[Kind, s
         return "number", "numbers in an object column"
     if str in types:
         return "category", "text"
-    shown = sorted(kind.__name__ for kind in types)[0]
+    shown = min(kind.__name__ for kind in types)
     raise DataError(
         f"Column {name!r} must hold numbers, booleans or text; it holds {shown} values. "
         "Turn dates into numbers (a year, an age in days) and nested values into columns of their own."

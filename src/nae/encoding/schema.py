@@ -201,9 +201,7 @@ class Schema:
                 raise FormatError(f"The knots of {row['name']!r} must be {row['n_knots']} finite numbers.")
             if np.any(np.diff(own) <= 0):
                 raise FormatError(f"The knots of {row['name']!r} must ascend.")
-            features.append(
-                Number(knots=own, is_boolean=row["kind"] == "boolean", integral=row["integral"], **shared)
-            )
+            features.append(Number(knots=own, is_boolean=row["kind"] == "boolean", integral=row["integral"], **shared))
             start = end
         if start != len(knots):
             raise FormatError(f"The file must hold {start} knots; got {len(knots)}.")

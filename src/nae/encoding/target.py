@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import AnyArray, Array
+from nae.encoding.columns import is_missing
 from nae.errors import DataError
 
 __all__ = ["ClassTarget", "NumberTarget", "read_classes", "read_numbers"]
@@ -67,7 +68,7 @@ def read_classes(y: Any) -> ClassTarget:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise DataError(f"y must be one column of classes; got shape {labels.shape}.")
-    missing = np.array([value is None or value != value for value in labels.tolist()], dtype=bool)
+    missing = is_missing(labels)
     if missing.any():
         raise DataError(f"Input y contains NaN in row {int(np.flatnonzero(missing)[0])}; drop such rows.")
     try:

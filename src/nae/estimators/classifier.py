@@ -259,5 +259,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         elif given != "balanced":
             raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")
         classes = np.arange(len(self.classes_))
-        by_code = {self.classes_.tolist().index(label): weight for label, weight in given.items()} if isinstance(given, Mapping) else given
+        by_code = (
+            {self.classes_.tolist().index(label): weight for label, weight in given.items()}
+            if isinstance(given, Mapping)
+            else given
+        )
         return np.asarray(compute_class_weight(by_code, classes=classes, y=codes)[codes], dtype=np.float64)

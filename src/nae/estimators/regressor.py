@@ -218,7 +218,9 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 
     def _read_task(self, y: Any, weight: Array, offset: Array | None) -> tuple[AnyArray, Task]:
         if self.loss not in _LOSSES:
-            raise ConfigError(f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{did_you_mean(self.loss, _LOSSES)}")
+            raise ConfigError(
+                f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{did_you_mean(self.loss, _LOSSES)}"
+            )
         loss = make_loss(self.loss, quantile=self.quantile, power=self.tweedie_power, delta=self.huber_delta)
         target = read_numbers(y, domain=loss.domain)
         values = target.values

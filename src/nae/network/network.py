@@ -107,9 +107,9 @@ class Network(nn.Module):
         """Return experts (B, K, O, F, M) and summed gate terms (B, width, M) of a batch."""
         slots, weights = cells.ends()
         n_rows = len(slots)
-        own = fn.embedding_bag(
-            slots.view(-1, 2), experts, per_sample_weights=weights.view(-1, 2), mode="sum"
-        ).view(n_rows, self.n_features, -1)
+        own = fn.embedding_bag(slots.view(-1, 2), experts, per_sample_weights=weights.view(-1, 2), mode="sum").view(
+            n_rows, self.n_features, -1
+        )
         if not self.gate.sums_features:
             hidden = fn.embedding_bag(slots.view(-1, 2), terms, per_sample_weights=weights.view(-1, 2), mode="sum")
             return self._spread(own), self._own_terms(hidden.view(n_rows, self.n_features, -1))

@@ -130,9 +130,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
     schema = Schema.from_dict(header["schema"], arrays["knots"])
     if len(set(schema.names)) != len(schema):
         raise FormatError("Feature names must differ.")
-    statistics = {
-        name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("statistics.")
-    }
+    statistics = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("statistics.")}
     model = TableModel(
         schema=schema,
         experts=arrays["experts"],
@@ -195,8 +193,8 @@ def _write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

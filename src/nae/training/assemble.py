@@ -93,9 +93,7 @@ def _centre(model: TableModel, cells: Cells, weights: Array) -> TableModel:
     mean = total / weights.sum()  # (F, O)
     sizes = np.diff(model.schema.offsets)
     shift = np.repeat(mean, sizes, axis=0)  # (T, O)
-    return replace(
-        model, experts=model.experts - shift[:, None, :, None], intercept=model.intercept + mean.sum(axis=0)
-    )
+    return replace(model, experts=model.experts - shift[:, None, :, None], intercept=model.intercept + mean.sum(axis=0))
 
 
 def _to_single(model: TableModel) -> TableModel:

@@ -91,9 +91,7 @@ def make_loss(name: str, *, quantile: float = 0.5, power: float = 1.5, delta: fl
     if name == "quantile" and not 0 < quantile < 1:
         raise ConfigError(f"quantile must be in (0, 1); got {quantile}.")
     if name == "tweedie" and not 1 < power < 2:
-        raise ConfigError(
-            f"tweedie_power must be in (1, 2); got {power}. Use loss='poisson' for 1 and 'gamma' for 2."
-        )
+        raise ConfigError(f"tweedie_power must be in (1, 2); got {power}. Use loss='poisson' for 1 and 'gamma' for 2.")
     if name == "huber" and not delta > 0:
         raise ConfigError(f"huber_delta must be positive; got {delta}.")
     made = {
