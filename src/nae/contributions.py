@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from nae._typing import Array
 from nae.errors import UserError, did_you_mean
 
@@ -47,7 +49,7 @@ class Contributions:
     @property
     def score(self) -> Array:
         """The decision function: intercept plus the sum of the contributions, (row,) or (row, output)."""
-        return self.values.sum(axis=1) + self.intercept
+        return np.asarray(self.values.sum(axis=1) + self.intercept)
 
     def feature(self, name: str) -> Array:
         """Return the contributions of one feature, (row,) or (row, output)."""

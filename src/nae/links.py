@@ -79,11 +79,11 @@ class Softmax(Link):
 
     def inverse(self, score: Array) -> Array:
         raised = np.exp(score - score.max(axis=-1, keepdims=True))
-        return raised / raised.sum(axis=-1, keepdims=True)
+        return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
     def link(self, mean: Array) -> Array:
         logs = np.log(mean)
-        return logs - logs.mean(axis=-1, keepdims=True)
+        return np.asarray(logs - logs.mean(axis=-1, keepdims=True))
 
 
 LINKS: dict[str, Link] = {link.name: link for link in (Identity(), Log(), Logit(), Softmax())}

@@ -145,7 +145,7 @@ def _mean_routing_curve(model: TableModel, cells: Cells, share: Array) -> Array:
         weights = model.routing.weights(model.gate.logits(part))
         mean += np.tensordot(share[rows], weights, axes=1)
     per_slot = np.repeat(mean, np.diff(model.schema.offsets), axis=1)  # (K, T, M)
-    return np.einsum("tkom,ktm->to", model.experts, per_slot) / model.n_members
+    return np.asarray(np.einsum("tkom,ktm->to", model.experts, per_slot) / model.n_members)
 
 
 def _shrunken_means(bins: IntArray, rest: Array, share: Array) -> Array:
@@ -187,7 +187,7 @@ def _bin_range(bins: IntArray, lower: Array, upper: Array) -> Array:
     most = np.full((n_bins, lower.shape[1]), -np.inf)
     np.minimum.at(least, bins, lower)
     np.maximum.at(most, bins, upper)
-    return most - least
+    return np.asarray(most - least)
 
 
 def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:

@@ -26,4 +26,4 @@ def place_knots(values: Array, weights: Array, limit: int) -> Array:
     mass = np.cumsum(np.minimum(counts, counts.sum() / limit))
     mass = (mass - mass[0]) / (mass[-1] - mass[0])
     chosen = np.searchsorted(mass, np.linspace(0.0, 1.0, limit)).clip(0, len(distinct) - 1)
-    return distinct[np.unique(chosen)]
+    return np.asarray(distinct[np.unique(chosen)])

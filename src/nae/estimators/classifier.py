@@ -203,7 +203,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         """Return the most probable class of every row."""
         score = self.decision_function(X, offset=offset)
         best = score.argmax(axis=1) if score.ndim == 2 else (score > 0).astype(int)
-        return self.classes_[best]
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Array:
         """Return the probability of every class, (row, class), in the order of ``classes_``."""

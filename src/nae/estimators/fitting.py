@@ -15,7 +15,7 @@ from nae.errors import ConfigError, DataError
 from nae.estimators.settings import Settings
 from nae.links import link_named
 from nae.network import Network, piecewise_inputs, quantile_inputs
-from nae.network.network import RowCells
+from nae.network.cells import RowCells
 from nae.tables.model import TableModel
 from nae.training import History, Loss, TrainingRows, train
 from nae.training.assemble import Scale, assemble, padded_slots

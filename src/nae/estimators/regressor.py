@@ -210,11 +210,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any, *, offset: Any = None) -> Array:
         """Return the predicted target: (row,), or (row, output)."""
-        return self.model_link().inverse(self.decision_function(X, offset=offset))
-
-    def model_link(self) -> Any:
-        """Return the link of the fitted model."""
-        return self.model_.link
+        score = self.decision_function(X, offset=offset)
+        return self.model_.link.inverse(score)
 
     def _read_task(self, y: Any, weight: Array, offset: Array | None) -> tuple[AnyArray, Task]:
         if self.loss not in _LOSSES:

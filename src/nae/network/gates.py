@@ -4,6 +4,7 @@ A gate owns the weights that turn hidden units into terms, (F, hidden, width, M)
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as fn
@@ -97,7 +98,7 @@ class DeepGate(LowRankGate):
     is_deep = True
 
 
-GATES: dict[str, type[Gate]] = {
+GATES: dict[str, Callable[..., Gate]] = {
     "additive": AdditiveGate,
     "low-rank": LowRankGate,
     "deep": DeepGate,

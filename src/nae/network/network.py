@@ -13,29 +13,15 @@ import torch.nn.functional as fn
 from torch import Tensor, nn
 
 from nae._typing import Array, IntArray
+from nae.network.cells import RowCells
 from nae.network.config import NetworkConfig
 from nae.network.gates import GATES, Gate
+from nae.network.interpolation import interpolate, interpolate_sum
 from nae.network.routing import ROUTINGS, TABLE_ROUTING
 from nae.network.trunk import Trunk, uniform
 from nae.tables.gates import GateTables
 
 __all__ = ["Network", "Routed", "RowCells"]
-
-
-@dataclass(frozen=True)
-class RowCells:
-    """Cells of a batch, positions counted through the padded tables."""
-
-    slot: Tensor  # (B, F), integers
-    fraction: Tensor  # (B, F)
-
-    def ends(self) -> tuple[Tensor, Tensor]:
-        """Return both slots and both weights of every cell, (B, F, 2) each."""
-        both = torch.stack([self.slot, self.slot + (self.fraction > 0)], dim=-1)
-        return both, torch.stack([1 - self.fraction, self.fraction], dim=-1)
-
-    def take(self, rows: Tensor) -> "RowCells":
-        return RowCells(self.slot[rows], self.fraction[rows])
 
 
 @dataclass(frozen=True)
@@ -105,18 +91,10 @@ class Network(nn.Module):
 
     def interpolate(self, experts: Tensor, terms: Tensor, cells: RowCells) -> tuple[Tensor, Tensor]:
         """Return experts (B, K, O, F, M) and summed gate terms (B, width, M) of a batch."""
-        slots, weights = cells.ends()
-        n_rows = len(slots)
-        own = fn.embedding_bag(slots.view(-1, 2), experts, per_sample_weights=weights.view(-1, 2), mode="sum").view(
-            n_rows, self.n_features, -1
-        )
+        own = self._spread(interpolate(experts, cells))
         if not self.gate.sums_features:
-            hidden = fn.embedding_bag(slots.view(-1, 2), terms, per_sample_weights=weights.view(-1, 2), mode="sum")
-            return self._spread(own), self._own_terms(hidden.view(n_rows, self.n_features, -1))
-        hidden = fn.embedding_bag(
-            slots.view(n_rows, -1), terms, per_sample_weights=weights.view(n_rows, -1), mode="sum"
-        )
-        return self._spread(own), hidden.view(n_rows, -1, self.config.n_members)
+            return own, self._own_terms(interpolate(terms, cells))
+        return own, interpolate_sum(terms, cells).unflatten(1, (-1, self.config.n_members))
 
     def evaluate_rows(self, cells: RowCells) -> tuple[Tensor, Tensor]:
         """As :meth:`interpolate`, with the encoders evaluated on the rows themselves (the paper)."""
@@ -177,11 +155,13 @@ class Network(nn.Module):
     def _spread(self, own: Tensor) -> Tensor:
         """(B, F, K * O * M) -> (B, K, O, F, M)."""
         shape = (self.config.n_experts, self.n_outputs, self.config.n_members)
-        return own.unflatten(-1, shape).permute(0, 2, 3, 1, 4).contiguous()
+        spread: Tensor = own.unflatten(-1, shape).permute(0, 2, 3, 1, 4).contiguous()
+        return spread
 
     def _own_terms(self, own: Tensor) -> Tensor:
         """(B, F, K * M) -> (B, K * F, M)."""
-        return own.unflatten(-1, (self.config.n_experts, -1)).transpose(1, 2).flatten(1, 2)
+        terms: Tensor = own.unflatten(-1, (self.config.n_experts, -1)).transpose(1, 2).flatten(1, 2)
+        return terms
 
 
 def _head(hidden: Tensor, weight: Tensor) -> Tensor:

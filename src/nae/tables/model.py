@@ -112,7 +112,7 @@ class TableModel:
         score = self.decision_function(X, offset=offset)
         if self.classes:
             best = score.argmax(axis=1) if score.ndim == 2 else (score > 0).astype(int)
-            return np.array(self.classes, dtype=object)[best]
+            return np.asarray(np.array(self.classes, dtype=object)[best])
         return self.link.inverse(score)
 
     def predict_proba(self, X: Any, *, offset: AnyArray | None = None) -> Array:

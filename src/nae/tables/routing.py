@@ -41,7 +41,7 @@ class SoftmaxRouting(Routing):
     def weights(self, logits: Array) -> Array:
         if self.n_active < logits.shape[1]:
             logits = np.where(active_experts(logits, self.n_active), logits, -np.inf)
-        raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+        raised: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
         raised /= raised.sum(axis=1, keepdims=True)
         return raised
 

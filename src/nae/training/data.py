@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nae.network.network import RowCells
+from nae.network.cells import RowCells
 
 __all__ = ["TrainingRows"]
 

@@ -99,11 +99,13 @@ class _Run:
         self.n_batches = max(1, round(len(rows) / config.batch_size))
         self.batch_size = len(rows) // self.n_batches
         # One fused kernel per step instead of one per parameter.
-        self.optimiser = torch.optim.AdamW(
-            network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-        )
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._rate)
         parameter = network.intercept
+        is_cuda = parameter.is_cuda
+        self.rate = torch.zeros((), device=parameter.device) if is_cuda else 0.0
+        self.optimiser = torch.optim.AdamW(
+            network.parameters(), lr=self.rate, weight_decay=config.weight_decay, fused=True, capturable=is_cuda
+        )
+        self.replay = _Replay(self, rows) if is_cuda and self.n_batches > 1 else None
         self.dial = (
             None
             if config.additivity is None or network.config.n_experts == 1
@@ -131,8 +133,10 @@ class _Run:
         """Take one pass over the rows and return the mean loss."""
         self.network.train()
         total = torch.zeros((), device=rows.weight.device, dtype=rows.weight.dtype)
-        for batch in self._batches(rows, generator):
-            total += self._step(batch)
+        for part in self._batches(len(rows), generator, device=rows.weight.device):
+            self._set_rate()
+            total += self.replay.step(part) if self.replay else self.step(rows if part is None else rows.take(part))
+            self.n_steps += 1
         mean = float(total) / self.n_batches
         if not math.isfinite(mean):
             raise TrainingError(
@@ -141,30 +145,34 @@ class _Run:
             )
         return mean
 
-    def _step(self, batch: TrainingRows) -> Tensor:
+    def step(self, batch: TrainingRows) -> Tensor:
+        """Take one step and return the loss before it."""
         tables = self.network.evaluate_knots() if self.is_on_knots else None
         routed = self.network(batch.cells, tables)
         value, objective = self._objective(routed, batch, tables)
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()
         self.optimiser.step()
-        self.schedule.step()
-        self.n_steps += 1
         if self.average:
-            # Young averages forget faster, so that the start does not linger.
-            decay = min(self.config.averaging, (1 + self.n_steps) / (10 + self.n_steps))
             current = [p.detach() for p in self.network.parameters()]
-            torch._foreach_lerp_(self.average, current, 1 - decay)
+            torch._foreach_lerp_(self.average, current, 1 - self.config.averaging)
         return value
 
-    def _batches(self, rows: TrainingRows, generator: torch.Generator) -> Iterator[TrainingRows]:
+    def _set_rate(self) -> None:
+        rate = self.config.learning_rate * self._rate(self.n_steps)
+        if isinstance(self.rate, Tensor):
+            self.rate.fill_(rate)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.rate if isinstance(self.rate, Tensor) else rate
+
+    def _batches(self, n_rows: int, generator: torch.Generator, *, device: torch.device) -> Iterator[Tensor | None]:
+        """Yield the rows of every batch; None stands for all of them."""
         if self.n_batches == 1:
-            yield rows
+            yield None
             return
         # The few rows that do not fill a batch are others in every epoch.
-        order = torch.randperm(len(rows), generator=generator)
-        for part in order[: self.n_batches * self.batch_size].view(self.n_batches, -1).to(rows.weight.device):
-            yield rows.take(part)
+        order = torch.randperm(n_rows, generator=generator)[: self.n_batches * self.batch_size]
+        yield from order.view(self.n_batches, -1).to(device)
 
     def _objective(
         self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None
@@ -247,6 +255,36 @@ class _Run:
         else:
             self._swap_average()
         self.network.eval()
+
+
+class _Replay:
+    """A step captured as a CUDA graph: at these sizes, launching kernels one by one costs more than running them."""
+
+    _WARM_UP = 3  # eager steps before capture, as torch asks for; they count as steps
+
+    def __init__(self, run: _Run, rows: TrainingRows) -> None:
+        self.run, self.rows = run, rows
+        self.batch = torch.zeros(run.batch_size, dtype=torch.int64, device=rows.weight.device)
+        self.stream = torch.cuda.Stream(rows.weight.device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.value = torch.zeros((), device=rows.weight.device)
+
+    def step(self, part: Tensor) -> Tensor:
+        """Take one step on the rows ``part``."""
+        self.batch.copy_(part)
+        if self.run.n_steps < self._WARM_UP:
+            self.stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.stream):
+                value = self.run.step(self.rows.take(self.batch))
+            torch.cuda.current_stream().wait_stream(self.stream)
+            return value
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            self.run.optimiser.zero_grad(set_to_none=True)
+            with torch.cuda.graph(self.graph):
+                self.value = self.run.step(self.rows.take(self.batch))
+        self.graph.replay()
+        return self.value
 
 
 def _slot_share(network: Network, rows: TrainingRows) -> Tensor:
