@@ -10,16 +10,29 @@ _WHERE = {
     "NAEClassifier": "nae.estimators",
     "NAERegressor": "nae.estimators",
     "TableModel": "nae.tables",
+    "datasets": "nae.datasets",
     "load": "nae.tables",
     "metrics": "nae.metrics",
     "plots": "nae.plots",
     "presets": "nae.presets",
 }
-_MODULES = {"metrics", "plots", "presets"}
+_MODULES = {"datasets", "metrics", "plots", "presets"}
 
-__all__ = [*sorted(_WHERE), "__version__"]
+__all__ = [
+    "Contributions",
+    "NAEClassifier",
+    "NAERegressor",
+    "TableModel",
+    "__version__",
+    "datasets",
+    "load",
+    "metrics",
+    "plots",
+    "presets",
+]
 
 if TYPE_CHECKING:
+    from nae import datasets as datasets
     from nae import metrics as metrics
     from nae import plots as plots
     from nae import presets as presets
