@@ -4,15 +4,18 @@ A column is one of three kinds of array: float64 with NaN for missing, bool, or 
 scalars) with None for missing. Everything after this point is numpy.
 """
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 
-from nae._typing import AnyArray, Array
+from nae._typing import AnyArray, Array, IntArray
 from nae.errors import DataError, did_you_mean
 
-__all__ = ["Columns", "category_keys", "is_missing", "numbers"]
+__all__ = ["Columns", "category_keys", "is_missing", "is_number_type", "numbers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +43,15 @@ class Columns:
             hint = did_you_mean(missing[0], self.names)
             raise DataError(f"The table must have the column {missing[0]!r} the model was trained on.{hint}")
         order = [self.names.index(name) for name in names]
-        return Columns(tuple(self.arrays[i] for i in order), tuple(names), self.categorical)
+        categorical = frozenset(new for new, old in enumerate(order) if old in self.categorical)
+        return Columns(tuple(self.arrays[i] for i in order), tuple(names), categorical)
 
 
-def numbers(column: AnyArray, name: str) -> Array:
-    """Return a column as float64, NaN for missing; text that is no number is an error that names its row."""
+def numbers(column: AnyArray, name: str, *, rows: IntArray | None = None) -> Array:
+    """Return a column as float64, NaN for missing; text that is no number is an error that names its row.
+
+    ``rows`` says how the caller counts the rows, where that is not from zero up.
+    """
     if column.dtype != object:
         return column.astype(np.float64, copy=False)
     missing = is_missing(column)
@@ -52,9 +59,9 @@ def numbers(column: AnyArray, name: str) -> Array:
     try:
         out[~missing] = column[~missing].astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        row, value = next((i, v) for i, v in enumerate(column) if not missing[i] and not _is_number(v))
+        row = next(i for i, value in enumerate(column) if not missing[i] and not _is_number(value))
         raise DataError(
-            f"Column {name!r} must hold numbers; row {row} holds {value!r}. "
+            f"Column {name!r} must hold numbers; row {row if rows is None else rows[row]} holds {_shown(column[row])}. "
             f"Pass feature_types={{{name!r}: 'category'}} to fit it as a category."
         ) from None
     return out
@@ -80,6 +87,11 @@ def is_missing(column: AnyArray) -> AnyArray:
     return np.array([type(value) is not str and _is_none(value) for value in column], dtype=bool)
 
 
+def is_number_type(kind: type) -> bool:
+    """Return whether values of a type are real numbers; durations, which numpy counts among the integers, are not."""
+    return issubclass(kind, (Real, Decimal, np.integer)) and not issubclass(kind, (bool, np.timedelta64))
+
+
 def _is_none(value: object) -> bool:
     if value is None:
         return True
@@ -94,6 +106,12 @@ def _is_number(value: object) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return True
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int):  # a number all the same, but one that no float holds
+        return f"a whole number of {value.bit_length()} bits, beyond the largest float"
+    return reprlib.repr(value)
 
 
 def _key(value: object) -> str | None:

@@ -1,16 +1,19 @@
 """Reading tables: the only file that knows pandas, polars and pyarrow (through narwhals), arrays and lists."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.encoding.columns import Columns
+from nae.encoding.columns import Columns, is_number_type
 from nae.errors import DataError
 
 __all__ = ["read_table"]
+
+_DATE_HINT = "Turn it into numbers first, such as a year or an age in days."
+_NESTED_HINT = "Turn nested values into columns of their own."
 
 
 def read_table(table: Any) -> Columns:
@@ -21,6 +24,8 @@ def read_table(table: Any) -> Columns:
     """
     if isinstance(table, Columns):
         return table
+    if hasattr(table, "toarray"):  # before mappings: scipy's dictionary of keys is one
+        raise DataError("Sparse input is not supported; pass a dense table, for example X.toarray().")
     if isinstance(table, Mapping):
         return _from_mapping(table)
     if isinstance(table, Sequence) and not isinstance(table, str) and table and isinstance(table[0], Mapping):
@@ -39,8 +44,13 @@ def _as_narwhals(table: Any) -> Any:
     if "narwhals" not in sys.modules and not hasattr(table, "columns") and not hasattr(table, "column_names"):
         return None
     import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
 
-    frame = nw.from_native(table, pass_through=True)
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except DuplicateError:
+        _names_of(getattr(table, "column_names", table.columns))  # says which
+        raise
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -49,24 +59,28 @@ def _as_narwhals(table: Any) -> Any:
 def _from_frame(frame: Any) -> Columns:
     import narwhals.stable.v2 as nw
 
-    names = tuple(str(name) for name in frame.columns)
-    mixed = {type(name) for name in frame.columns}
-    if mixed and mixed != {str}:
-        native = {kind.__name__ for kind in mixed}
-        if str in mixed:
-            raise DataError(f"Column names must all be text or none of them; got {sorted(native)}.")
     arrays, categorical = [], set()
-    for i, name in enumerate(frame.columns):
-        series = frame.get_column(name) if len(set(frame.columns)) == len(names) else None
-        if series is None:
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"Column names must differ; {twice!r} stands for {names.count(twice)} columns.")
-        dtype = series.dtype
-        if dtype in (nw.Categorical, nw.Enum):
+    for i, key in enumerate(frame.columns):
+        series = frame.get_column(key)
+        if series.dtype in (nw.Categorical, nw.Enum):
             categorical.add(i)
-        arrays.append(_series_to_array(series, dtype, names[i]))
-    keeps_names = not mixed or mixed == {str}
-    return Columns(tuple(arrays), names if keeps_names else None, frozenset(categorical))
+        arrays.append(_series_to_array(series, series.dtype, str(key)))
+    return Columns(tuple(arrays), _names_of(frame.columns), frozenset(categorical))
+
+
+def _names_of(keys: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return the column names, None where they are not text; a mixture or a name that stands twice is an error."""
+    keys = list(keys)
+    types = {type(key) for key in keys}
+    if str in types and len(types) > 1:
+        raise DataError(
+            "Column names must all be text or none of them; "
+            f"got {sorted(kind.__name__ for kind in types)}. Rename the columns."
+        )
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DataError(f"Column names must differ; {twice!r} stands for {keys.count(twice)} columns.")
+    return tuple(keys) if types <= {str} else None
 
 
 def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
@@ -74,47 +88,56 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
 
     if dtype == nw.Boolean and series.null_count() == 0:
         return np.asarray(series.to_numpy(), dtype=bool)
-    if dtype == nw.Boolean:
-        return np.array(series.to_list(), dtype=object)
     if dtype.is_integer() or dtype.is_float() or dtype.is_decimal():
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    if dtype in (nw.Categorical, nw.Enum):
-        return np.array(series.to_list(), dtype=object)
-    if dtype in (nw.String, nw.Object):
-        column = np.empty(len(series), dtype=object)
-        column[:] = series.to_list()
-        return column
+    if dtype in (nw.Boolean, nw.Categorical, nw.Enum, nw.String):
+        return _objects(series.to_list())
+    if dtype == nw.Object:
+        return _tighten(_objects(series.to_list()))
     if dtype == nw.Unknown and series.null_count() == len(series):
         return np.full(len(series), np.nan)
-    if dtype.is_temporal():
-        hint = "Turn it into numbers first, such as a year or an age in days."
-    else:
-        hint = "Turn nested values into columns of their own."
-    raise DataError(f"Column {name!r} must hold numbers, booleans, text or categories; it holds {dtype}. {hint}")
+    if dtype == nw.Unknown:
+        raise _cannot_hold(name, series.to_native().dtype, "Turn it into one of these first.")
+    raise _cannot_hold(name, dtype, _DATE_HINT if dtype.is_temporal() else _NESTED_HINT)
+
+
+def _cannot_hold(name: str, dtype: Any, hint: str) -> DataError:
+    return DataError(f"Column {name!r} must hold numbers, booleans, text or categories; it holds {dtype}. {hint}")
 
 
 def _from_mapping(table: Mapping[Any, Any]) -> Columns:
+    names = _names_of(table)
     arrays = []
-    for given in table.values():
-        values = given if isinstance(given, (list, tuple, np.ndarray)) else [given]
-        column = np.empty(len(values), dtype=object)
-        column[:] = list(values)
-        arrays.append(_tighten(column))
+    for name, values in table.items():
+        dtype = getattr(values, "dtype", None)
+        if isinstance(dtype, np.dtype) and dtype.kind in "mM":
+            raise _cannot_hold(str(name), dtype, _DATE_HINT)
+        arrays.append(_tighten(_objects(_as_list(values))))
     lengths = {len(array) for array in arrays}
     if len(lengths) > 1:
         raise DataError(f"Columns must have one length; got {sorted(lengths)}.")
-    return Columns(tuple(arrays), tuple(str(name) for name in table))
+    return Columns(tuple(arrays), names)
 
 
-def _from_records(records: Sequence[Mapping[Any, Any]]) -> Columns:
+def _as_list(values: Any) -> list[Any]:
+    """Return a column as a list; a single value is a column of one row."""
+    if hasattr(values, "to_list") or hasattr(values, "to_pylist"):  # series of pandas and polars, pyarrow arrays
+        return list(values.to_list() if hasattr(values, "to_list") else values.to_pylist())
+    return list(values) if isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str) else [values]
+
+
+def _from_records(records: Sequence[Any]) -> Columns:
+    for i, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise DataError(
+                f"Records must all be mappings from names to values; record {i} is a {type(record).__name__}."
+            )
     names = tuple(dict.fromkeys(name for record in records for name in record))
     return _from_mapping({name: [record.get(name) for record in records] for name in names})
 
 
 def _from_array(table: Any) -> Columns:
-    if hasattr(table, "toarray"):
-        raise DataError("Sparse input is not supported; pass a dense table, for example X.toarray().")
-    values = table if isinstance(table, np.ndarray) else _stack(table)
+    values = _stack(table)
     if values.ndim != 2:
         hint = " Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
         raise DataError(f"Expected 2D array: a table must have two axes (rows, columns); got {values.ndim}.{hint}")
@@ -126,18 +149,33 @@ def _from_array(table: Any) -> Columns:
     if values.dtype.kind in "US":
         values = values.astype(object)
     if values.dtype != object:
-        raise DataError(f"A table must hold numbers, booleans or text; got an array of {values.dtype}.")
+        hint = f" {_DATE_HINT}" if values.dtype.kind in "mM" else ""
+        raise DataError(f"A table must hold numbers, booleans or text; got an array of {values.dtype}.{hint}")
     return Columns(tuple(_tighten(column) for column in values.T))
 
 
 def _stack(table: Any) -> AnyArray:
+    if isinstance(table, np.ma.MaskedArray):
+        nothing: Any = np.nan if table.dtype.kind in "fiub" else None
+        return np.where(np.ma.getmaskarray(table), nothing, np.ma.getdata(table))
+    if isinstance(table, np.ndarray):
+        return np.asarray(table)  # a matrix becomes an array
+    if isinstance(table, str):
+        raise DataError("A table must be a data frame, an array or a list of rows; got text. Read the file first.")
     try:
         array = np.asarray(table)
     except ValueError as error:
         raise DataError(f"A table must have rows of one length; {error}.") from None
-    if array.dtype.kind in "US" and isinstance(table, Sequence):
+    if array.dtype.kind in "US" and array.ndim == 2 and isinstance(table, Sequence):
         return np.array([list(row) for row in table], dtype=object)  # keeps the numbers among the text
     return array
+
+
+def _objects(values: Sequence[Any]) -> AnyArray:
+    """Return values as they are; numpy would make a second axis of nested ones."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _tighten(column: AnyArray) -> AnyArray:
@@ -145,7 +183,7 @@ def _tighten(column: AnyArray) -> AnyArray:
     kinds = {type(value) for value in column}
     if kinds and kinds <= {bool, np.bool_}:
         return column.astype(bool)
-    if kinds and all(issubclass(kind, (int, float, np.integer, np.floating)) and kind is not bool for kind in kinds):
+    if kinds and all(is_number_type(kind) for kind in kinds):
         try:
             return column.astype(np.float64)
         except OverflowError:

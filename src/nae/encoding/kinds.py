@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.encoding.columns import Columns, is_missing
+from nae.encoding.columns import Columns, is_missing, is_number_type
 from nae.encoding.schema import Kind
 from nae.errors import ConfigError, DataError, did_you_mean
 
@@ -78,11 +78,12 @@ def _infer(array: AnyArray, name: str, *, is_categorical: bool) -> tuple[Kind, s
     types = {type(value) for value in present}
     if types <= {bool, np.bool_}:
         return "boolean", "true or false, with missing"
-    if all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_)) for kind in types):
+    if all(is_number_type(kind) or kind in (bool, np.bool_) for kind in types):
         return "number", "numbers in an object column"
-    if str in types:
+    others = {kind for kind in types if not (is_number_type(kind) or issubclass(kind, (str, bool, np.bool_)))}
+    if not others:
         return "category", "text"
-    shown = min(kind.__name__ for kind in types)
+    shown = min(kind.__name__ for kind in others)
     raise DataError(
         f"Column {name!r} must hold numbers, booleans or text; it holds {shown} values. "
         "Turn dates into numbers (a year, an age in days) and nested values into columns of their own."

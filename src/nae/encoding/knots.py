@@ -24,6 +24,9 @@ def place_knots(values: Array, weights: Array, limit: int) -> Array:
         return distinct
     counts = np.bincount(inverse, weights=weights)
     mass = np.cumsum(np.minimum(counts, counts.sum() / limit))
+    if not mass[-1] > mass[0]:  # weights so uneven that the others vanish beside one
+        mass = np.arange(len(distinct), dtype=np.float64)
     mass = (mass - mass[0]) / (mass[-1] - mass[0])
-    chosen = np.searchsorted(mass, np.linspace(0.0, 1.0, limit)).clip(0, len(distinct) - 1)
-    return np.asarray(distinct[np.unique(chosen)])
+    chosen = np.searchsorted(mass, np.linspace(0.0, 1.0, limit))
+    chosen[0], chosen[-1] = 0, len(distinct) - 1  # both ends of the range, whatever the rounding
+    return distinct[np.unique(chosen)]

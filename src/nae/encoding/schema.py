@@ -17,7 +17,7 @@ from nae.encoding.columns import Columns, category_keys, is_missing, numbers
 from nae.encoding.knots import place_knots
 from nae.errors import ConfigError, DataError, FormatError, did_you_mean
 
-__all__ = ["MISSING", "UNSEEN", "Category", "Feature", "Number", "Schema", "build_schema"]
+__all__ = ["MISSING", "UNSEEN", "Category", "Feature", "Number", "Schema", "build_schema", "check_numbers"]
 
 MISSING, UNSEEN, OTHER = "missing", "unseen", "other"
 Kind = Literal["number", "boolean", "category"]
@@ -65,9 +65,7 @@ class Number:
         slot = np.searchsorted(knots, inside, side="right") - 1
         fraction = np.zeros(len(values))
         between = slot < len(knots) - 1
-        low, high = knots[slot[between]], knots[slot[between] + 1]
-        # Halved, so that a span beyond the largest float stays finite.
-        fraction[between] = (inside[between] / 2 - low / 2) / (high / 2 - low / 2)
+        fraction[between] = _fractions(inside[between], knots[slot[between]], knots[slot[between] + 1])
         slot[missing], fraction[missing] = self.n_values, 0.0
         return slot, fraction
 
@@ -112,6 +110,13 @@ class Category:
 
 
 Feature = Number | Category
+
+
+def _fractions(values: Array, low: Array, high: Array) -> Array:
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        span = high - low
+        halves = (values / 2 - low / 2) / (high / 2 - low / 2)
+        return np.where(np.isfinite(span), (values - low) / span, halves)  # a span may be beyond the largest float
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +169,8 @@ class Schema:
             within, part = feature.locate(column)
             slot[:, i] = within + self.offsets[i]
             fraction[:, i] = part
-        return Cells(slot, fraction)
+        is_whole = fraction >= 1  # rounded up to the next knot
+        return Cells(slot + is_whole, np.where(is_whole, fraction.dtype.type(0), fraction))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON values; the knots are stored apart, as arrays."""
@@ -216,9 +222,6 @@ def build_schema(
     n_knots: int,
 ) -> Schema:
     """Learn knots and levels from the rows of positive weight."""
-    if columns.names is not None and len(set(columns.names)) < len(columns.names):
-        twice = next(name for name in columns.names if columns.names.count(name) > 1)
-        raise DataError(f"Column names must differ; {twice!r} stands for {columns.names.count(twice)} columns.")
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
     features: list[Feature] = []
     for name, array, (kind, reason) in zip(names, columns.arrays, kinds, strict=True):
@@ -229,14 +232,33 @@ def build_schema(
     return Schema(tuple(features), has_names=columns.names is not None)
 
 
-def _build_number(name: str, array: AnyArray, weights: Array, *, limit: int, kind: Kind, reason: str) -> Number:
-    values = numbers(array, name)
+def check_numbers(columns: Columns, kinds: Sequence[tuple[Kind, str]], rows: IntArray) -> None:
+    """Check the columns fitted as numbers and booleans; errors count rows as ``rows`` does."""
+    names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
+    for name, array, (kind, _) in zip(names, columns.arrays, kinds, strict=True):
+        if kind != "category":
+            _checked_numbers(name, array, kind, rows)
+
+
+def _checked_numbers(name: str, array: AnyArray, kind: Kind, rows: IntArray) -> Array:
+    values = numbers(array, name, rows=rows)
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         raise DataError(
-            f"Column {name!r} must hold finite numbers; row {infinite[0]} holds {values[infinite[0]]}. "
+            f"Column {name!r} must hold finite numbers; row {rows[infinite[0]]} holds {values[infinite[0]]}. "
             "Mark it missing or replace it."
         )
+    others = np.flatnonzero((values != 0) & (values != 1) & ~np.isnan(values))
+    if kind == "boolean" and len(others):
+        raise DataError(
+            f"Column {name!r} must hold booleans, or 0 and 1; row {rows[others[0]]} holds {values[others[0]]:g}. "
+            f"Pass feature_types={{{name!r}: 'number'}} to fit it as a number."
+        )
+    return values
+
+
+def _build_number(name: str, array: AnyArray, weights: Array, *, limit: int, kind: Kind, reason: str) -> Number:
+    values = _checked_numbers(name, array, kind, np.arange(len(array)))
     present = ~np.isnan(values)
     knots = place_knots(values[present], weights[present], limit) + 0.0  # -0.0 becomes 0.0
     integral = bool(np.all(np.mod(values[present], 1) == 0)) and bool(present.any())
@@ -252,16 +274,16 @@ def _build_number(name: str, array: AnyArray, weights: Array, *, limit: int, kin
 
 def _build_category(name: str, array: AnyArray, weights: Array, *, limit: int, reason: str) -> Category:
     keys = category_keys(array)
-    missing = is_missing(keys)
-    levels, inverse = np.unique(keys[~missing].astype(str), return_inverse=True)
-    counts = np.bincount(inverse, weights=weights[~missing], minlength=len(levels))
-    order = np.argsort(-counts, kind="stable")  # by frequency, ties by name
-    kept = order if len(levels) <= limit else order[: limit - 1]
-    rare = order[len(kept) :]
+    counts: dict[str, float] = {}
+    for key, weight in zip(keys, weights, strict=True):
+        if key is not None:
+            counts[key] = counts.get(key, 0.0) + float(weight)
+    levels = sorted(counts, key=lambda level: (-counts[level], level))  # by frequency, ties by name
+    n_kept = len(levels) if len(levels) <= limit else limit - 1
     return Category(
         name=name,
-        levels=tuple(str(levels[i]) for i in kept),
-        rare=tuple(sorted(str(levels[i]) for i in rare)),
-        has_missing=bool(missing.any()),
+        levels=tuple(levels[:n_kept]),
+        rare=tuple(sorted(levels[n_kept:])),
+        has_missing=bool(is_missing(keys).any()),
         reason=reason,
     )
