@@ -18,13 +18,12 @@ def progress_bar(n_epochs: int, *, is_shown: bool) -> Iterator[Callable[[Epoch],
     rich = require("rich.progress", extra="train")
     columns = (
         rich.TextColumn("[bold]epoch {task.completed:>3.0f}/{task.total:.0f}"),
-        rich.BarColumn(bar_width=24),
+        rich.BarColumn(bar_width=None),  # whatever width the numbers leave
         rich.TextColumn("{task.fields[numbers]}"),
-        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(compact=True),
         rich.TextColumn("left"),
-        rich.TimeRemainingColumn(),
     )
-    with rich.Progress(*columns) as bar:
+    with rich.Progress(*columns, expand=True) as bar:
         task = bar.add_task("fit", total=n_epochs, numbers="")
 
         def show(epoch: Epoch) -> None:
