@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nae._typing import AnyArray, Array
+from nae._typing import AnyArray, Array, BoolArray
 from nae.encoding.columns import is_missing
 from nae.errors import DataError
 
@@ -29,36 +29,51 @@ class ClassTarget:
 
 
 def to_array(y: Any) -> AnyArray:
-    """Return a series, a one-column frame, a list or an array as a numpy array."""
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    array = np.asarray(y)
-    return array.astype(object) if array.dtype.kind in "US" and array.ndim == 1 and isinstance(y, list) else array
+    """Return a series, a frame, a list or an array as a numpy array; numbers and booleans among objects as such."""
+    given = y.to_numpy() if hasattr(y, "to_numpy") else y
+    array = np.asarray(given)
+    if array.dtype.kind in "US" and isinstance(given, (list, tuple)):
+        array = np.array(given, dtype=object)  # numpy would make text of the numbers among it
+    if array.dtype == object and array.size:
+        kinds = {type(value) for value in array.ravel()}
+        if kinds <= {bool, np.bool_} or all(issubclass(kind, (int, np.integer)) for kind in kinds):
+            return np.array(array.tolist())
+    return array
 
 
-def read_numbers(y: Any, *, domain: str = "any") -> NumberTarget:
-    """Return the target of a regression, checked."""
-    names = tuple(str(name) for name in getattr(y, "columns", ()))
-    values = to_array(y)
-    try:
-        values = values.astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError("The target of a regression must hold numbers; got text. Use NAEClassifier.") from None
+def read_numbers(y: Any, *, domain: str = "any", is_used: BoolArray | None = None) -> NumberTarget:
+    """Return the target of a regression, checked where ``is_used``; the other rows need not hold numbers."""
+    names = tuple(str(name) for name in getattr(y, "column_names", getattr(y, "columns", ())))
+    values = _floats(to_array(y))
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(f"y must be one column, or one per output; got shape {values.shape}.")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
-        what = "NaN" if np.isnan(values[row]).any() else "infinity"
-        raise DataError(f"Input y contains {what} in row {row}; drop the rows without a target.")
-    if domain == "non-negative" and values.min(initial=0) < 0:
-        raise DataError(f"This loss needs a target of at least 0; got {values.min():g}.")
-    if domain == "positive" and values.min(initial=1) <= 0:
-        raise DataError(f"This loss needs a positive target; got {values.min():g}.")
+    rows = np.arange(len(values)) if is_used is None else np.flatnonzero(is_used)
+    used = values[rows]
+    if not np.isfinite(used).all():
+        row = int(np.flatnonzero(~np.isfinite(used).all(axis=1))[0])
+        what = "NaN" if np.isnan(used[row]).any() else "infinity"
+        raise DataError(f"Input y contains {what} in row {rows[row]}; drop the rows without a target.")
+    if domain == "non-negative" and used.min(initial=0) < 0:
+        raise DataError(f"This loss needs a target of at least 0; got {used.min():g}.")
+    if domain == "positive" and used.min(initial=1) <= 0:
+        raise DataError(f"This loss needs a positive target; got {used.min():g}.")
     n_outputs = values.shape[1]
     if len(names) != n_outputs:
         names = ("score",) if n_outputs == 1 else tuple(f"y{i}" for i in range(n_outputs))
     return NumberTarget(values, names)
+
+
+def _floats(values: AnyArray) -> Array:
+    if np.iscomplexobj(values):
+        raise DataError("Complex data not supported: the target must hold real numbers.")
+    if values.dtype == object:
+        missing = is_missing(values.ravel()).reshape(values.shape)
+        values = np.where(missing, np.nan, values)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError("The target of a regression must hold numbers; got text. Use NAEClassifier.") from None
 
 
 def read_classes(y: Any) -> ClassTarget:

@@ -6,16 +6,26 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.contributions import Contributions
-from nae.encoding import Columns, read_table
+from nae.encoding import Cells, Columns, infer_kinds, read_table
 from nae.encoding.kinds import FeatureTypes
-from nae.errors import ConfigError, DataError
+from nae.encoding.schema import check_numbers
+from nae.encoding.target import to_array
+from nae.errors import DataError
 from nae.estimators.fitting import Fitted, Rows, Task, fit_model
+from nae.estimators.reading import (
+    NamedShape,
+    held_out_rows,
+    random_rows,
+    read_callbacks,
+    read_eval_set,
+    read_offset,
+    read_weight,
+)
 from nae.estimators.settings import SMALL, Settings, resolve
 from nae.tables.model import TableModel
 from nae.training import History
@@ -100,48 +110,54 @@ class NAEEstimator(BaseEstimator):  # type: ignore[misc]
         self.device = device
 
     @abstractmethod
-    def _read_task(self, y: Any, weight: Array, offset: Array | None) -> tuple[AnyArray, Task]:
-        """Return the target and what is to be learned from it; sets ``classes_``."""
+    def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
+        """Return the rows and what is to be learned from those of positive weight; sets ``classes_``."""
 
     @abstractmethod
-    def _read_target(self, y: Any) -> AnyArray:
+    def _read_target(self, y: Any, task: Task) -> AnyArray:
         """Return the target of an evaluation set, in terms of the training target."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, offset: Any) -> Self:
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         columns = self._read_columns(X, is_fit=True)
-        weight = _read_weight(sample_weight, columns.n_rows)
-        shift = _read_offset(offset, columns.n_rows)
+        n_targets = len(np.atleast_1d(to_array(y)))
+        if n_targets != columns.n_rows:
+            raise DataError(
+                "X and y must have one length: found input variables with inconsistent numbers of samples "
+                f"[{columns.n_rows}, {n_targets}]."
+            )
+        weight = read_weight(sample_weight, columns.n_rows)
         kept = np.flatnonzero(weight > 0)
-        if len(kept) == 0:
-            raise DataError("At least one row must have a positive weight; all are zero.")
-        rows, task = self._training_rows(columns, y, weight, shift, kept)
+        rows, task = self._read_task(columns, y, weight, offset)
+        rows = rows.take(kept)
+        check_numbers(rows.columns, infer_kinds(rows.columns, self.feature_types), kept)
         settings = self._settings(rows)
-        rows, validation = self._split(rows, kept, eval_set, settings, n_outputs=len(task.outputs))
-        fitted = self._train(rows, validation, task, settings)
-        self.model_ = fitted.model.with_training(**self._summary(fitted, rows, validation, task))
+        state = self._state_to_continue(rows.columns, task)
+        training, validation = self._split(rows, kept, eval_set, settings, task=task, n_rows=columns.n_rows)
+        fitted = self._train(training, validation, task, settings, state)
+        self.model_ = fitted.model.with_training(**self._summary(fitted, training, validation, task))
         self.history_ = fitted.history
         self.n_iter_ = len(fitted.history)
         self.table_error_ = fitted.table_error
+        self.__dict__.pop("_state", None)
         if self.warm_start:
             self._state = fitted.state
         return self
 
-    def _training_rows(
-        self, columns: Columns, y: Any, weight: Array, offset: Array | None, kept: IntArray
-    ) -> tuple[Rows, Task]:
-        target, task = self._read_task(y, weight, offset)
-        if len(target) != columns.n_rows:
+    def _state_to_continue(self, columns: Columns, task: Task) -> dict[str, AnyArray] | None:
+        """Return the network of the fit before, if this one goes on with it."""
+        state: dict[str, AnyArray] | None = getattr(self, "_state", None) if self.warm_start else None
+        if state is None:
+            return None
+        before = self.model_
+        names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
+        if (names, task.outputs, task.classes) != (before.feature_names, before.outputs, before.classes):
             raise DataError(
-                "X and y must have one length: found input variables with inconsistent numbers of samples "
-                f"[{columns.n_rows}, {len(target)}]."
+                "warm_start needs the features and classes of the fit before; they changed. "
+                "Set warm_start=False to start again."
             )
-        weight = weight * self._class_weights(target)
-        return Rows(columns, target, weight, offset).take(kept), task
-
-    def _class_weights(self, target: AnyArray) -> Array | float:
-        return 1.0
+        return state
 
     def _settings(self, rows: Rows) -> Settings:
         params = self.get_params(deep=False)
@@ -153,39 +169,45 @@ class NAEEstimator(BaseEstimator):  # type: ignore[misc]
         return resolve(params, n_rows=n_rows, n_features=len(rows.columns.arrays))
 
     def _split(
-        self, rows: Rows, kept: IntArray, eval_set: Any, settings: Settings, *, n_outputs: int
+        self, rows: Rows, kept: IntArray, eval_set: Any, settings: Settings, *, task: Task, n_rows: int
     ) -> tuple[Rows, Rows | None]:
         """Return training and validation rows: as given, by a splitter or indices, or at random."""
         if eval_set is not None:
-            return rows, self._read_eval_set(eval_set, n_outputs)
+            return rows, self._read_eval_set(eval_set, task, has_offset=rows.offset is not None)
         if self.validation is not None:
-            return _split_by(self.validation, rows, kept)
-        if settings.is_small:
+            held_out = held_out_rows(self.validation, rows.target, kept, n_rows)
+        elif settings.is_small or len(rows) < 2:
             return rows, None
-        stratify = rows.target if rows.target.ndim == 1 and np.bincount(rows.target).min() > 1 else None
-        random = check_random_state(self.random_state)
-        everything = np.arange(len(rows))
-        if stratify is not None and len(np.unique(stratify)) > settings.validation_size * len(rows):
-            stratify = None
-        train, held_out = train_test_split(
-            everything, test_size=settings.validation_size, random_state=random, stratify=stratify
-        )
-        return rows.take(train), rows.take(held_out)
+        else:
+            codes = rows.target.ravel() if task.classes else None
+            random = check_random_state(self.random_state)
+            held_out = random_rows(settings.validation_size, codes, len(rows), random)
+        is_held_out = np.zeros(len(rows), dtype=bool)
+        is_held_out[held_out] = True
+        return rows.take(np.flatnonzero(~is_held_out)), rows.take(held_out)
 
-    def _read_eval_set(self, eval_set: Any, n_outputs: int) -> Rows:
-        if isinstance(eval_set, list) and len(eval_set) == 1:
-            eval_set = eval_set[0]
-        if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
-            raise ConfigError("eval_set must be a pair (X, y), or (X, y, sample_weight).")
-        columns = self._read_columns(eval_set[0], is_fit=False)
-        target = self._read_target(eval_set[1])
-        if len(target) != columns.n_rows:
+    def _read_eval_set(self, eval_set: Any, task: Task, *, has_offset: bool) -> Rows:
+        table, y, sample_weight, offset = read_eval_set(eval_set)
+        columns = self._read_columns(table, is_fit=False)
+        target = self._read_target(y, task)
+        if len(target) != columns.n_rows or columns.n_rows == 0:
             raise DataError(f"eval_set must have one target per row; got {columns.n_rows} and {len(target)}.")
-        weight = _read_weight(eval_set[2] if len(eval_set) == 3 else None, columns.n_rows)
-        return Rows(columns, target, weight, None)
+        if has_offset != (offset is not None):
+            raise DataError(
+                "offset must be given for the training rows and for eval_set, or for neither; "
+                "pass eval_set=(X, y, sample_weight, offset)."
+            )
+        shift = read_offset(offset, columns.n_rows, len(task.outputs), is_per_class=len(task.classes) > 2)
+        return Rows(columns, target, read_weight(sample_weight, columns.n_rows), shift)
 
-    def _train(self, rows: Rows, validation: Rows | None, task: Task, settings: Settings) -> Fitted:
-        state = getattr(self, "_state", None) if self.warm_start else None
+    def _train(
+        self,
+        rows: Rows,
+        validation: Rows | None,
+        task: Task,
+        settings: Settings,
+        state: dict[str, AnyArray] | None,
+    ) -> Fitted:
         return fit_model(
             rows,
             validation,
@@ -195,7 +217,7 @@ class NAEEstimator(BaseEstimator):  # type: ignore[misc]
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             device=self.device,
             n_jobs=self.n_jobs,
-            callbacks=self.callbacks or (),
+            callbacks=read_callbacks(self.callbacks),
             is_verbose=bool(self.verbose),
             schema=self.model_.schema if state is not None else None,
             state=state,
@@ -225,19 +247,13 @@ class NAEEstimator(BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"Found array with 0 sample(s) (shape=(0, {len(columns.arrays)})) while a minimum of 1 is required."
             )
-        named = _Named(columns)
-        validate_data(self, named, reset=is_fit, skip_check_array=True)
+        validate_data(self, NamedShape(columns), reset=is_fit, skip_check_array=True)
         return columns
 
-    def _cells(self, X: Any) -> Any:
+    def _cells(self, X: Any) -> Cells:
         check_is_fitted(self)
         columns = self._read_columns(X, is_fit=False)
         return self.model_.schema.locate(columns, dtype=self.model_.experts.dtype)
-
-    def decision_function(self, X: Any, *, offset: Any = None) -> Array:
-        """Return the score of every row, before the link: (row,), or (row, output)."""
-        cells = self._cells(X)
-        return self.model_.decision_function(cells, offset=offset)
 
     def contributions(self, X: Any, *, with_experts: bool = False) -> Contributions:
         """Return what every feature contributes to every row's score, with guaranteed bounds.
@@ -252,7 +268,7 @@ class NAEEstimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Contributions
-            ``values.sum(axis=1) + intercept`` equals :meth:`decision_function`.
+            ``values.sum(axis=1) + intercept`` is the score; the link's inverse makes it the prediction.
         """
         cells = self._cells(X)
         return self.model_.contributions(cells, with_experts=with_experts)
@@ -272,67 +288,3 @@ class NAEEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-class _Named:
-    """The names and shape of a table, in the form scikit-learn's checks read."""
-
-    def __init__(self, columns: Columns) -> None:
-        self.shape = (columns.n_rows, len(columns.arrays))
-        if columns.names is not None:
-            self.columns = np.array(columns.names, dtype=object)
-            self._names = columns.names
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "__dataframe__" and "_names" in self.__dict__:
-            return lambda: self
-        raise AttributeError(name)
-
-    def column_names(self) -> tuple[str, ...]:
-        return self._names
-
-
-def _read_weight(sample_weight: Any, n_rows: int) -> Array:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.shape != (n_rows,):
-        raise DataError(f"sample_weight must have one value per row ({n_rows}); got shape {weight.shape}.")
-    if not np.isfinite(weight).all() or weight.min() < 0:
-        row = int(np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))[0])
-        raise DataError(f"sample_weight must be finite and not negative; row {row} has {weight[row]:g}.")
-    return weight
-
-
-def _read_offset(offset: Any, n_rows: int) -> Array | None:
-    if offset is None:
-        return None
-    given = np.asarray(offset, dtype=np.float64)
-    given = given[:, None] if given.ndim == 1 else given
-    if len(given) != n_rows or given.ndim != 2:
-        raise DataError(f"offset must have one value per row ({n_rows}); got shape {given.shape}.")
-    if not np.isfinite(given).all():
-        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
-        raise DataError(f"offset must be finite; row {row} is not.")
-    return given
-
-
-def _split_by(validation: Any, rows: Rows, kept: IntArray) -> tuple[Rows, Rows]:
-    """Split by a splitter's first fold or by the indices of the validation rows."""
-    if hasattr(validation, "split"):
-        train, held_out = next(iter(validation.split(np.zeros(len(rows)), rows.target)))
-        return rows.take(train), rows.take(held_out)
-    indices = np.asarray(validation)
-    if indices.dtype == bool:
-        indices = np.flatnonzero(indices)
-    if indices.ndim != 1 or indices.dtype.kind not in "iu":
-        raise ConfigError("validation must be a splitter, or the indices (or a mask) of the validation rows.")
-    is_held_out = np.isin(kept, indices)
-    if not is_held_out.any() or is_held_out.all():
-        raise ConfigError("validation must leave rows on both sides; it takes none or all of them.")
-    return rows.take(np.flatnonzero(~is_held_out)), rows.take(np.flatnonzero(is_held_out))

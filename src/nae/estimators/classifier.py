@@ -5,15 +5,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from nae._typing import AnyArray, Array
+from nae.encoding import Columns
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import read_classes, to_array
 from nae.errors import ConfigError, DataError
 from nae.estimators.base import NAEEstimator
-from nae.estimators.fitting import Task
+from nae.estimators.fitting import Rows, Task
+from nae.estimators.reading import read_offset
 from nae.training.assemble import Scale
 from nae.training.losses import make_loss
 
@@ -193,11 +195,17 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         sample_weight
             One weight per row: 2 is the row twice, 0 is the row absent.
         eval_set
-            ``(X, y)`` to validate on, instead of a part of the training rows.
+            ``(X, y)`` to validate on, instead of a part of the training rows; ``(X, y, sample_weight, offset)``
+            where these are needed.
         offset
-            One number per row (and class) on the scale of the score.
+            One number per row, or for more than two classes one per row and class, on the scale of the score.
         """
         return self._fit(X, y, sample_weight, eval_set, offset)
+
+    def decision_function(self, X: Any, *, offset: Any = None) -> Array:
+        """Return the score of every row, before the link: log-odds (row,), or one score per class (row, class)."""
+        cells = self._cells(X)
+        return self.model_.decision_function(cells, offset=offset)
 
     def predict(self, X: Any, *, offset: Any = None) -> AnyArray:
         """Return the most probable class of every row."""
@@ -215,53 +223,53 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset=offset))
 
-    def _read_task(self, y: Any, weight: Array, offset: Array | None) -> tuple[AnyArray, Task]:
+    def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
         labels = column_or_1d(to_array(y), warn=True)
-        kept = labels[weight > 0] if len(labels) == len(weight) else labels
-        found = read_classes(kept)
-        check_classification_targets(kept)
+        is_kept = weight > 0
+        found = read_classes(labels[is_kept])
+        check_classification_targets(labels[is_kept])
         self.classes_ = found.classes
         codes = np.zeros(len(labels), dtype=np.int64)
-        if len(labels) == len(weight):
-            codes[weight > 0] = found.codes
-        prior = np.bincount(found.codes, weight[weight > 0] * self._code_weights(found.codes))
-        prior = prior / prior.sum()
+        codes[is_kept] = found.codes
+        weight = weight * self._class_weights(codes, weight)[codes]
+        prior = np.bincount(codes, weight) / weight.sum()
         names = tuple(str(label) for label in found.classes.tolist())
-        if len(names) == 2:
+        n_outputs = 1 if len(names) == 2 else len(names)
+        shift = read_offset(offset, len(labels), n_outputs, is_per_class=n_outputs > 1)
+        if n_outputs == 1:
             centre = np.array([np.log(prior[1]) - np.log(prior[0])])
             task = Task(make_loss("logistic"), Scale(centre, np.ones(1)), (names[1],), names)
-            return codes[:, None] if len(labels) == len(weight) else codes, task
+            return Rows(columns, codes[:, None], weight, shift), task
         centre = np.log(prior) - np.log(prior).mean()
-        return codes, Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names)
+        task = Task(make_loss("cross-entropy"), Scale(centre, np.ones(n_outputs)), names, names)
+        return Rows(columns, codes, weight, shift), task
 
-    def _read_target(self, y: Any) -> AnyArray:
-        labels = to_array(y).ravel()
-        unknown = sorted({str(label) for label in labels.tolist()} - {str(label) for label in self.classes_.tolist()})
+    def _read_target(self, y: Any, task: Task) -> AnyArray:
+        code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
+        labels = to_array(y).ravel().tolist()
+        unknown = [label for label in labels if label not in code_of]
         if unknown:
-            raise DataError(f"eval_set must hold the training classes alone; got {unknown[0]!r} too.")
-        codes = np.searchsorted(self.classes_, labels)
-        return codes[:, None] if len(self.classes_) == 2 else codes
+            raise DataError(
+                f"eval_set must hold the training classes alone; got {unknown[0]!r}, the classes are {list(code_of)}."
+            )
+        codes = np.array([code_of[label] for label in labels], dtype=np.int64)
+        return codes[:, None] if len(code_of) == 2 else codes
 
-    def _class_weights(self, target: AnyArray) -> Array | float:
-        return self._code_weights(target.ravel())
-
-    def _code_weights(self, codes: AnyArray) -> Array | float:
-        given = self.class_weight
+    def _class_weights(self, codes: AnyArray, weight: Array) -> Array:
+        """Return one weight per class; 'balanced' counts rows by their own weight."""
+        given, labels = self.class_weight, self.classes_.tolist()
         if given is None:
-            return 1.0
+            return np.ones(len(labels))
         if isinstance(given, Mapping):
-            unknown = [label for label in given if label not in self.classes_.tolist()]
+            unknown = [label for label in given if label not in labels]
             if unknown:
                 raise ConfigError(
-                    f"class_weight names the class {unknown[0]!r}, which y does not have; "
-                    f"the classes are {self.classes_.tolist()}."
+                    f"class_weight names the class {unknown[0]!r}, which y does not have; the classes are {labels}."
                 )
-        elif given != "balanced":
+            found = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
+            if not (np.isfinite(found) & (found > 0)).all():
+                raise ConfigError(f"class_weight must hold positive numbers; got {dict(given)!r}.")
+            return found
+        if given != "balanced":
             raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")
-        classes = np.arange(len(self.classes_))
-        by_code = (
-            {self.classes_.tolist().index(label): weight for label, weight in given.items()}
-            if isinstance(given, Mapping)
-            else given
-        )
-        return np.asarray(compute_class_weight(by_code, classes=classes, y=codes)[codes], dtype=np.float64)
+        return np.asarray(weight.sum() / (len(labels) * np.bincount(codes, weight)))

@@ -8,13 +8,15 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from nae._typing import AnyArray, Array
+from nae.encoding import Columns
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import read_numbers
-from nae.errors import ConfigError, did_you_mean
+from nae.errors import ConfigError, DataError, did_you_mean
 from nae.estimators.base import NAEEstimator
-from nae.estimators.fitting import Task
+from nae.estimators.fitting import Rows, Task
+from nae.estimators.reading import read_offset
 from nae.training.assemble import Scale
-from nae.training.losses import make_loss
+from nae.training.losses import Loss, make_loss
 
 __all__ = ["NAERegressor"]
 
@@ -202,7 +204,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         sample_weight
             One weight per row: 2 is the row twice, 0 is the row absent.
         eval_set
-            ``(X, y)`` to validate on, instead of a part of the training rows.
+            ``(X, y)`` to validate on, instead of a part of the training rows; ``(X, y, sample_weight, offset)``
+            where these are needed.
         offset
             One number per row on the scale of the score, such as the log of an exposure.
         """
@@ -210,34 +213,39 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any, *, offset: Any = None) -> Array:
         """Return the predicted target: (row,), or (row, output)."""
-        score = self.decision_function(X, offset=offset)
-        return self.model_.link.inverse(score)
+        cells = self._cells(X)
+        return np.asarray(self.model_.predict(cells, offset=offset))
 
-    def _read_task(self, y: Any, weight: Array, offset: Array | None) -> tuple[AnyArray, Task]:
-        if self.loss not in _LOSSES:
-            raise ConfigError(
-                f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{did_you_mean(self.loss, _LOSSES)}"
-            )
-        loss = make_loss(self.loss, quantile=self.quantile, power=self.tweedie_power, delta=self.huber_delta)
-        target = read_numbers(y, domain=loss.domain)
+    def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
+        loss = self._loss()
+        target = read_numbers(y, domain=loss.domain, is_used=weight > 0)
         values = target.values
-        if len(values) != len(weight):
-            return values, Task(loss, Scale(np.zeros(1), np.ones(1)), target.names)
-        shift = np.zeros(1) if offset is None else offset
+        shift = read_offset(offset, *values.shape)
+        rows = Rows(columns, values, weight, shift)
+        base = np.zeros_like(values) if shift is None else shift
+        kept = weight > 0
+        values, base, share = values[kept], base[kept], weight[kept] / weight.sum()
         if loss.is_scaled:
-            rest = values - shift
-            centre = np.average(rest, axis=0, weights=weight)
-            spread = np.sqrt(np.average((rest - centre) ** 2, axis=0, weights=weight))
+            rest = values - base
+            centre = share @ rest
+            spread = np.sqrt(share @ (rest - centre) ** 2)
             spread[spread <= 1e-12 * np.maximum(np.abs(centre), 1e-300)] = 1.0
         else:
-            mean = np.average(values, axis=0, weights=weight)
-            exposure = np.average(np.exp(np.broadcast_to(shift, values.shape)), axis=0, weights=weight)
-            centre = np.log(np.maximum(mean, 1e-12) / exposure)
+            centre = np.log(np.maximum(share @ values, 1e-12) / (share @ np.exp(base)))
             spread = np.ones_like(centre)
-        return values, Task(loss, Scale(centre, spread), target.names)
+        return rows, Task(loss, Scale(centre, spread), target.names)
 
-    def _read_target(self, y: Any) -> AnyArray:
-        return read_numbers(y).values
+    def _read_target(self, y: Any, task: Task) -> AnyArray:
+        values = read_numbers(y, domain=task.loss.domain).values
+        if values.shape[1] != len(task.outputs):
+            raise DataError(f"eval_set must have the {len(task.outputs)} targets of y; got {values.shape[1]}.")
+        return values
+
+    def _loss(self) -> Loss:
+        if self.loss not in _LOSSES:
+            hint = did_you_mean(self.loss, _LOSSES)
+            raise ConfigError(f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{hint}")
+        return make_loss(self.loss, quantile=self.quantile, power=self.tweedie_power, delta=self.huber_delta)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

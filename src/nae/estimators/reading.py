@@ -1,0 +1,155 @@
+"""Reading what comes with a table: weights, offsets, evaluation sets, and which rows are held out."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import PredefinedSplit, train_test_split
+
+from nae._typing import AnyArray, Array, IntArray
+from nae.encoding import Columns
+from nae.errors import ConfigError, DataError
+
+__all__ = [
+    "NamedShape",
+    "held_out_rows",
+    "random_rows",
+    "read_callbacks",
+    "read_eval_set",
+    "read_offset",
+    "read_weight",
+]
+
+
+class NamedShape:
+    """The names and shape of a table, in the form scikit-learn's checks read."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.shape = (columns.n_rows, len(columns.arrays))
+        if columns.names is not None:
+            self.columns = np.array(columns.names, dtype=object)
+            self._names = columns.names
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__dataframe__" and "_names" in self.__dict__:
+            return lambda: self
+        raise AttributeError(name)
+
+    def column_names(self) -> tuple[str, ...]:
+        return self._names
+
+
+def read_weight(sample_weight: Any, n_rows: int) -> Array:
+    """Return one weight per row, not negative and not all zero."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = _floats(sample_weight, "sample_weight")
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise DataError(f"sample_weight must have one value per row ({n_rows}); got shape {weight.shape}.")
+    is_wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if is_wrong.any():
+        row = int(np.flatnonzero(is_wrong)[0])
+        raise DataError(f"sample_weight must be finite and not negative; row {row} has {weight[row]:g}.")
+    if not weight.any():
+        raise DataError("At least one row must have a positive weight; all are zero.")
+    return weight
+
+
+def read_offset(offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool = False) -> Array | None:
+    """Return the offset as (row, output); one number per row serves all outputs, but not all classes."""
+    if offset is None:
+        return None
+    given = _floats(offset, "offset")
+    shape = given.shape
+    given = given[:, None] if given.ndim == 1 else given
+    if given.ndim != 2 or len(given) != n_rows:
+        raise DataError(f"offset must have one value per row ({n_rows}); got shape {shape}.")
+    if given.shape[1] not in ({n_outputs} if is_per_class else {1, n_outputs}):
+        what = "class" if is_per_class else "output"
+        raise DataError(f"offset must have one column per {what} ({n_outputs}); got shape {shape}.")
+    if not np.isfinite(given).all():
+        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
+        raise DataError(f"offset must be finite; row {row} is not.")
+    return np.broadcast_to(given, (n_rows, n_outputs))
+
+
+def read_eval_set(eval_set: Any) -> tuple[Any, Any, Any, Any]:
+    """Return table, target, weights and offset of an evaluation set, the last two None where not given."""
+    if isinstance(eval_set, list) and len(eval_set) == 1:
+        eval_set = eval_set[0]
+    if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3, 4):
+        got = f"a {type(eval_set).__name__} of {len(eval_set)}" if hasattr(eval_set, "__len__") else repr(eval_set)
+        raise ConfigError(f"eval_set must be a pair (X, y), or (X, y, sample_weight, offset); got {got}.")
+    table, target, weight, offset = (*eval_set, None, None)[:4]
+    return table, target, weight, offset
+
+
+def read_callbacks(callbacks: Any) -> Sequence[Callable[..., Any]]:
+    """Return the callbacks as a tuple."""
+    if callbacks is None:
+        return ()
+    if callable(callbacks) or not all(callable(callback) for callback in callbacks):
+        raise ConfigError(f"callbacks must be a list of functions; got {callbacks!r}.")
+    return tuple(callbacks)
+
+
+def held_out_rows(validation: Any, target: AnyArray, kept: IntArray, n_rows: int) -> IntArray:
+    """Return which of the ``kept`` rows a splitter's first fold, indices or a mask hold out.
+
+    A splitter sees the kept rows alone; indices, masks and a predefined split count all ``n_rows`` of the table.
+    """
+    if hasattr(validation, "split") and not isinstance(validation, PredefinedSplit):
+        held_out = _split_once(validation, target)
+    else:
+        given = next(validation.split())[1] if isinstance(validation, PredefinedSplit) else validation
+        held_out = np.flatnonzero(np.isin(kept, _indices(given, n_rows)))
+    if not 0 < len(held_out) < len(kept):
+        raise ConfigError(f"validation must leave rows on both sides; it takes {len(held_out)} of {len(kept)} rows.")
+    return held_out
+
+
+def random_rows(size: float, codes: AnyArray | None, n_rows: int, random: np.random.RandomState) -> IntArray:
+    """Return a random share of the rows, with every class in it where there are enough of each."""
+    if codes is not None:
+        counts = np.bincount(codes)
+        if counts.min() < 2 or len(counts) > min(size, 1 - size) * n_rows:
+            codes = None
+    return np.asarray(train_test_split(np.arange(n_rows), test_size=size, random_state=random, stratify=codes)[1])
+
+
+def _split_once(splitter: Any, target: AnyArray) -> IntArray:
+    flat = target[:, 0] if target.ndim == 2 and target.shape[1] == 1 else target
+    try:
+        return np.asarray(next(iter(splitter.split(np.zeros((len(flat), 1)), flat)))[1])
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"validation={splitter!r} cannot split these rows: {error} A splitter is given no groups; "
+            "pass the indices of the validation rows instead, such as next(splitter.split(X, y, groups))[1]."
+        ) from error
+
+
+def _indices(validation: Any, n_rows: int) -> IntArray:
+    indices = np.asarray(validation)
+    if indices.dtype == bool and indices.shape == (n_rows,):
+        return np.flatnonzero(indices)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise ConfigError(
+            f"validation must be a splitter, or the indices or a mask of the validation rows ({n_rows}); "
+            f"got {type(validation).__name__} of shape {indices.shape}."
+        )
+    outside = indices[(indices < 0) | (indices >= n_rows)]
+    if len(outside):
+        raise ConfigError(f"validation must hold rows in [0, {n_rows - 1}]; got {outside[0]}.")
+    return indices
+
+
+def _floats(values: Any, name: str) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must hold numbers, one per row; got {type(values).__name__}.") from None
