@@ -25,9 +25,12 @@ __all__ = [
     "FeatureMetric",
     "additivity",
     "additivity_summary",
+    "agreement",
     "cancellation",
     "interaction_share",
+    "member_contributions",
     "own_effects",
+    "stability",
     "tightness",
 ]
 
@@ -120,6 +123,72 @@ def additivity_summary(model: Any, X: Any, *, sample_weight: Any = None) -> dict
     return {metric.__name__: float(metric(table, cells, sample_weight=sample_weight)) for metric in metrics}
 
 
+def stability(models: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
+    """Return how much contributions agree between the members of a model, or between models; 1 when all say the same.
+
+    The mean correlation of two members' contributions over the rows, weighted by their variances. A product of two
+    features may sit with either of them: the contributions are exact for the model at hand, and this number says
+    whether another seed would have told the same story. Overall, the features count by their variance.
+
+    Parameters
+    ----------
+    models
+        A model of several members, or a list of models of the same features.
+    X
+        A table.
+    sample_weight
+        One weight per row.
+    """
+    several = models if isinstance(models, (list, tuple)) else [models]
+    tables = [_table_of(model) for model in several]
+    names, first = tables[0].feature_names, tables[0]
+    if len(tables) == 1 and first.n_members == 1:
+        raise DataError("stability needs several members or a list of models; got one model of one member.")
+    for table in tables[1:]:
+        if set(table.feature_names) != set(names) or table.outputs != first.outputs:
+            raise DataError("stability needs models of the same features and outputs; theirs differ.")
+    if len(tables) == 1:
+        values = member_contributions(first, first.cells(X))
+    else:
+        found = [table.contributions(X) for table in tables]
+        orders = [[table.feature_names.index(name) for name in names] for table in tables]
+        values = np.stack([one.values[:, order] for one, order in zip(found, orders, strict=True)], axis=-1)
+    values = values.reshape(len(values), len(names), -1, values.shape[-1])
+    weights = np.ones(len(values)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if len(values) == 0 or weights.shape != (len(values),):
+        raise DataError(f"stability needs rows, and one weight each; got {len(values)} and shape {weights.shape}.")
+    each = agreement(values, weights).mean(axis=1)
+    size = (values.mean(axis=-1).var(axis=0)).sum(axis=1) + 1e-300
+    return FeatureMetric("stability", float(size @ each / size.sum()), dict(zip(names, map(float, each), strict=True)))
+
+
+def member_contributions(model: TableModel, cells: Cells) -> Array:
+    """Return the contributions of every member alone, (row, feature, output, member)."""
+    out = np.empty((len(cells), model.n_features, model.n_outputs, model.n_members))
+    for rows, part in model.iterate(cells):
+        experts = interpolate(model.experts, part)  # (B, F, K, O, M)
+        if model.n_experts == 1:
+            out[rows] = experts[:, :, 0]
+        else:
+            weights = model.routing.weights(model.gate.logits(part))
+            out[rows] = np.einsum("bfkom,bkfm->bfom", experts, weights)
+    return out
+
+
+def agreement(values: Array, weights: Array) -> Array:
+    """Return the variance-weighted mean correlation of (row, feature, output, member), as (feature, output)."""
+    n_members = values.shape[-1]
+    if n_members == 1:
+        return np.ones(values.shape[1:3])
+    share = weights / weights.sum()
+    centred = values - np.tensordot(share, values, axes=1)
+    each = np.tensordot(share, centred**2, axes=1).sum(axis=-1)  # (F, O)
+    together = np.tensordot(share, centred.sum(axis=-1) ** 2, axes=1)
+    # A feature that nobody uses is agreed upon.
+    delta = 1e-6 * np.tensordot(share, centred.mean(axis=-1).sum(axis=1) ** 2, axes=1) + 1e-300
+    return np.asarray(((together - each) / (n_members - 1) + delta) / (each + delta))
+
+
 def own_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
     """Return E[c_i | x_i], the part of every contribution that its own value explains, (row, feature, output).
 
@@ -190,8 +259,13 @@ def _bin_range(bins: IntArray, lower: Array, upper: Array) -> Array:
     return np.asarray(most - least)
 
 
-def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
+def _table_of(model: Any) -> TableModel:
     table: TableModel = getattr(model, "model_", model)
+    return table
+
+
+def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
+    table = _table_of(model)
     cells = table.cells(X)
     if len(cells) == 0:
         raise DataError("A metric needs at least one row; the table has none.")

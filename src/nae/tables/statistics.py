@@ -21,13 +21,16 @@ class Statistics:
     """
 
     weight: Array  # (slot,), how much of the training data lies at each slot
-    mean: Array  # (slot, output), mean contribution at the slot
+    mean: Array  # (slot, output), E[c | x]: the mean contribution at the slot, linear in between
     quantiles: Array  # (quantile, slot, output), of the contributions nearest the slot
     gate_mean: Array  # (feature, width, member), mean gate terms of each feature
     variance: Array  # (feature, output), of the contributions
     residual: Array  # (feature, output), variance of what the context changed: c - E[c | x]
     score_variance: Array  # (output,)
     additive_variance: Array  # (output,), of score - sum of E[c | x]
+    influence: Array  # (feature, cause, output), root mean square of what the cause changed about the feature
+    typical: Array  # (feature, cause, output), who stands behind the context that is usual for a value; sums to 1 or 0
+    agreement: Array  # (feature, output), of the members' contributions: 1 the same, 0 nothing in common
 
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""

@@ -8,12 +8,13 @@ import torch
 
 from nae._typing import Array, IntArray
 from nae.encoding import Cells, Schema
+from nae.explanation.statistics import gather_statistics
 from nae.links import Link
 from nae.network import Network
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
 from nae.tables.routing import ROUTINGS
-from nae.tables.statistics import Statistics, slot_means, slot_quantiles, slot_weights
+from nae.tables.statistics import slot_weights
 
 __all__ = ["Scale", "assemble", "padded_slots"]
 
@@ -68,7 +69,7 @@ def assemble(
     model = _centre(model, cells, weights)
     is_double = network.intercept.dtype == torch.float64
     model = model if is_double else _to_single(model)
-    return replace(model, statistics=_gather(model, cells, weights, weight))
+    return replace(model, statistics=gather_statistics(model, cells, weights))
 
 
 def _fill_untrained(table: Array, schema: Schema, weight: Array) -> Array:
@@ -109,33 +110,3 @@ def _to_single(model: TableModel) -> TableModel:
         experts=single(model.experts),
         gate=GateTables(gate.kind, single(gate.terms), single(gate.bias), mix, mix_bias),
     )
-
-
-def _gather(model: TableModel, cells: Cells, weights: Array, weight: Array) -> Statistics:
-    from nae.metrics import own_effects
-
-    n_slots = model.schema.n_slots
-    values = model.contributions(cells).values.reshape(len(cells), model.n_features, model.n_outputs)
-    own = own_effects(model, cells, values, weights)
-    share = weights / weights.sum()
-    residual, score = values - own, values.sum(axis=1)
-    rest = score - own.sum(axis=1)
-    return Statistics(
-        weight=weight,
-        mean=slot_means(cells, weights, values, n_slots),
-        quantiles=slot_quantiles(cells, weights, values, n_slots),
-        gate_mean=_mean_terms(model, weight),
-        variance=np.tensordot(share, (values - np.tensordot(share, values, axes=1)) ** 2, axes=1),
-        residual=np.tensordot(share, residual**2, axes=1),
-        score_variance=share @ (score - share @ score) ** 2,
-        additive_variance=share @ (rest - share @ rest) ** 2,
-    )
-
-
-def _mean_terms(model: TableModel, weight: Array) -> Array:
-    """Return the mean gate terms of every feature over the training rows, (F, width, M)."""
-    means = []
-    for i in range(model.n_features):
-        own = weight[model.schema.slots(i)]
-        means.append(np.tensordot(own / own.sum(), model.gate.terms[model.schema.slots(i)], axes=1))
-    return np.stack(means)

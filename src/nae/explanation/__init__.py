@@ -1,0 +1,1 @@
+"""Explanations as data: read off the tables, exact, frozen, JSON in and out."""
