@@ -31,14 +31,12 @@ def spread_of(model: NAERegressor) -> float:
     return float(experts.var(axis=3).mean() / y.var())
 
 
-@pytest.mark.slow
 def test_the_spread_of_the_experts_falls_along_the_path(path: list[tuple[float, NAERegressor]]) -> None:
     spreads = [spread_of(model) for _, model in path]
     assert all(later < 0.95 * earlier for earlier, later in pairwise(spreads))
     assert spreads[-1] < 0.01 * spreads[0]
 
 
-@pytest.mark.slow
 def test_the_spread_is_at_most_the_loss_of_an_additive_model_over_lambda(
     path: list[tuple[float, NAERegressor]],
 ) -> None:
@@ -46,7 +44,6 @@ def test_the_spread_is_at_most_the_loss_of_an_additive_model_over_lambda(
         assert spread_of(model) <= 1.0 / strength  # a constant is additive, and its loss is one
 
 
-@pytest.mark.slow
 def test_additivity_tends_to_one_and_the_gate_stops_mattering(path: list[tuple[float, NAERegressor]]) -> None:
     X, _ = datasets.multimodal(1000, seed=1)
     first, last = path[0][1], path[-1][1]
