@@ -51,7 +51,8 @@ class GateTables:
             active = np.maximum(hidden, 0.0) if self.kind == "deep" else hidden
             mixed = np.matmul(active.transpose(2, 0, 1), self.mix)  # (M, B, K*F)
             hidden = mixed.transpose(1, 2, 0) + self.mix_bias
-        return np.ascontiguousarray(hidden).reshape(n_rows, -1, n_features, n_members)
+        n_experts = hidden.shape[1] // n_features
+        return np.ascontiguousarray(hidden).reshape(n_rows, n_experts, n_features, n_members)
 
     def logits(self, cells: Cells) -> Array:
         """Return the logits of every row, (row, expert, feature, member)."""

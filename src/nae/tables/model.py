@@ -103,7 +103,7 @@ class TableModel:
         cells = self.cells(X)
         score = np.empty((len(cells), self.n_outputs))
         for rows, part in self.iterate(cells):
-            score[rows] = self.contribute(part).sum(axis=1)
+            score[rows] = self.contribute(part).sum(axis=1, dtype=np.float64)
         score += self.intercept
         return self._squeeze(score + _as_offset(offset, score))
 
@@ -187,7 +187,7 @@ class TableModel:
         """Yield the rows in chunks of bounded memory."""
         per_row = self.n_members * self.n_features * self.n_experts * (self.n_outputs + 2)
         step = max(1, _CHUNK // max(per_row, 1))
-        for start in range(0, len(cells), step):
+        for start in range(0, max(len(cells), 1), step):  # no rows are one empty chunk
             rows = slice(start, start + step)
             yield rows, cells.take(rows)
 
@@ -204,6 +204,7 @@ def _as_offset(offset: AnyArray | None, score: Array) -> Array | float:
     if offset is None:
         return 0.0
     given = np.asarray(offset, dtype=np.float64)
-    if len(given) != len(score) or given.ndim > 2:
+    shaped = given[:, None] if given.ndim == 1 else given
+    if shaped.ndim != 2 or len(shaped) != len(score) or shaped.shape[1] not in (1, score.shape[1]):
         raise DataError(f"offset must have one value per row ({len(score)}); got shape {given.shape}.")
-    return given[:, None] if given.ndim == 1 else given
+    return shaped

@@ -1,0 +1,149 @@
+"""Random models and tables: any gate, routing, number of members and outputs, and any value a cell can meet."""
+
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import numpy as np
+
+from nae._typing import Array
+from nae.encoding import Category, Columns, Feature, Number, Schema
+from nae.links import LINKS
+from nae.tables import GateTables, TableModel
+from nae.tables.gates import GATES
+from nae.tables.routing import ROUTINGS
+
+__all__ = ["UNKNOWN", "make_model", "make_schema", "make_table", "models", "models_with_tables", "permuted"]
+
+UNKNOWN = "never seen"
+
+
+def make_schema(random: np.random.Generator, n_features: int) -> Schema:
+    """Return numbers, booleans and categories, with and without missing values and rare levels."""
+    features: list[Feature] = []
+    for i in range(n_features):
+        name, has_missing = f"f{i}", bool(random.integers(2))
+        kind = random.integers(5)
+        if kind == 0:
+            levels = tuple(f"level {j}" for j in range(random.integers(1, 5)))
+            rare = ("rare 0", "rare 1") if random.integers(2) else ()
+            features.append(Category(name, levels, rare, has_missing))
+        elif kind == 1:
+            features.append(Number(name, np.array([0.0, 1.0]), is_boolean=True, has_missing=has_missing))
+        else:
+            scale = 10.0 ** random.integers(-3, 4)
+            knots = np.unique(random.standard_normal(random.integers(1, 7)) * scale)
+            features.append(Number(name, knots, has_missing=has_missing))
+    return Schema(tuple(features))
+
+
+def make_model(
+    random: np.random.Generator,
+    *,
+    n_features: int = 3,
+    n_experts: int = 3,
+    n_active: int | None = None,
+    n_outputs: int = 1,
+    n_members: int = 1,
+    gate: str = "additive",
+    routing: str = "softmax",
+    scale: float = 1.0,
+    dtype: type = np.float64,
+) -> TableModel:
+    """Return a model of random tables; ``scale`` is that of its logits."""
+    schema = make_schema(random, n_features)
+    n_slots, n_logits = schema.n_slots, n_experts * n_features
+    width = {"additive": n_logits, "diagonal": n_experts}.get(gate, 4)
+
+    def draw(*shape: int, size: float = 1.0) -> Array:
+        return (size * random.standard_normal(shape)).astype(dtype)
+
+    is_mixed = gate in ("low-rank", "deep")
+    tables = GateTables(
+        kind=gate,
+        terms=draw(n_slots, width, n_members, size=scale),
+        bias=draw(n_logits if gate == "diagonal" else width, n_members, size=scale),
+        mix=draw(n_members, width, n_logits) if is_mixed else None,
+        mix_bias=draw(n_logits, n_members) if is_mixed else None,
+    )
+    names = tuple(f"class {i}" for i in range(n_outputs))
+    return TableModel(
+        schema=schema,
+        experts=draw(n_slots, n_experts, n_outputs, n_members, size=2.0),
+        gate=tables,
+        routing=ROUTINGS[routing](n_experts if n_active is None else n_active),
+        intercept=draw(n_outputs).astype(np.float64),
+        link=LINKS["softmax" if n_outputs > 2 else "identity"],
+        outputs=names,
+        classes=names if n_outputs > 2 else (),
+    )
+
+
+@st.composite
+def models(draw: st.DrawFn, *, gates: tuple[str, ...] = GATES, max_experts: int = 4) -> TableModel:
+    """Draw a model: the shape by hypothesis, which shrinks it, the numbers from a seed."""
+    n_experts = draw(st.integers(1, max_experts))
+    return make_model(
+        np.random.default_rng(draw(st.integers(0, 2**16))),
+        n_features=draw(st.integers(1, 4)),
+        n_experts=n_experts,
+        n_active=draw(st.integers(1, n_experts)),
+        n_outputs=draw(st.integers(1, 3)),
+        n_members=draw(st.integers(1, 3)),
+        gate=draw(st.sampled_from(gates)),
+        routing=draw(st.sampled_from(sorted(ROUTINGS))),
+        scale=draw(st.sampled_from([0.0, 1.0, 30.0])),
+        dtype=draw(st.sampled_from([np.float64, np.float32])),
+    )
+
+
+def make_table(random: np.random.Generator, schema: Schema, n_rows: int) -> Columns:
+    """Return rows with known, in-between, out-of-range, infinite, missing and unseen values."""
+    arrays = [
+        _category(random, f, n_rows) if isinstance(f, Category) else _number(random, f, n_rows) for f in schema.features
+    ]
+    return Columns(tuple(arrays), schema.names)
+
+
+@st.composite
+def models_with_tables(
+    draw: st.DrawFn, *, gates: tuple[str, ...] = GATES, max_experts: int = 4
+) -> tuple[TableModel, Columns]:
+    """Draw a model and a table of up to twenty rows for it."""
+    model = draw(models(gates=gates, max_experts=max_experts))
+    random = np.random.default_rng(draw(st.integers(0, 2**16)))
+    return model, make_table(random, model.schema, draw(st.integers(1, 20)))
+
+
+def permuted(model: TableModel, order: list[int]) -> TableModel:
+    """Return the same model with its features in another order."""
+    slots = np.concatenate([np.arange(model.schema.n_slots)[model.schema.slots(i)] for i in order])
+    logits = np.arange(model.n_experts * model.n_features).reshape(model.n_experts, -1)[:, order].ravel()
+    gate = model.gate
+    is_mixed = gate.mix is not None and gate.mix_bias is not None
+    terms = gate.terms[slots]
+    return replace(
+        model,
+        schema=Schema(tuple(model.schema.features[i] for i in order)),
+        experts=model.experts[slots],
+        gate=GateTables(
+            gate.kind,
+            terms[:, logits] if gate.kind == "additive" else terms,
+            gate.bias if is_mixed else gate.bias[logits],
+            gate.mix[:, :, logits] if gate.mix is not None else None,
+            gate.mix_bias[logits] if gate.mix_bias is not None else None,
+        ),
+    )
+
+
+def _number(random: np.random.Generator, feature: Number, n_rows: int) -> Array:
+    knots = feature.knots
+    span = max(float(knots[-1] - knots[0]), 1.0)
+    inside = random.uniform(knots[0], knots[-1], n_rows)
+    outside = random.uniform(knots[0] - span, knots[-1] + span, n_rows)
+    odd = random.choice([np.inf, -np.inf, np.nan, -0.0, 1e308, -1e308, 5e-324], n_rows)
+    return np.choose(random.integers(4, size=n_rows), [random.choice(knots, n_rows), inside, outside, odd])
+
+
+def _category(random: np.random.Generator, feature: Category, n_rows: int) -> np.ndarray:
+    options = np.array([*feature.levels, *feature.rare, UNKNOWN, None], dtype=object)
+    return random.choice(options, n_rows)

@@ -1,0 +1,119 @@
+"""Twins: the network that was trained and the tables it left give the same scores."""
+
+import numpy as np
+import pytest
+import torch
+
+from nae.encoding import Columns, Schema, build_schema, infer_kinds
+from nae.links import LINKS
+from nae.network import Network, NetworkConfig, piecewise_inputs, quantile_inputs
+from nae.network.cells import RowCells
+from nae.network.gates import GATES
+from nae.network.routing import ROUTINGS
+from nae.training.assemble import Scale, assemble, padded_slots
+
+N_ROWS = 60
+
+
+@pytest.fixture(scope="module")
+def table() -> Columns:
+    random = np.random.default_rng(0)
+    number = np.round(random.normal(size=N_ROWS), 2)
+    gaps = np.where(random.uniform(size=N_ROWS) < 0.2, np.nan, random.integers(0, 30, N_ROWS))
+    flag = random.uniform(size=N_ROWS) < 0.5
+    level = random.choice(np.array(["a", "b", "c", "d", None], dtype=object), N_ROWS)
+    return Columns((number, gaps, flag, level), ("number", "gaps", "flag", "level"))
+
+
+@pytest.fixture(scope="module")
+def schema(table: Columns) -> Schema:
+    return build_schema(table, infer_kinds(table), np.ones(N_ROWS), n_knots=8)
+
+
+def network_for(config: NetworkConfig, table: Columns, schema: Schema, n_outputs: int) -> Network:
+    if config.encoder == "mlp":
+        inputs = quantile_inputs(schema, table, np.random.default_rng(1))
+    else:
+        inputs = piecewise_inputs(schema, 5)
+    generator = torch.Generator().manual_seed(2)
+    network = Network(config, inputs, n_outputs, generator=generator, dtype=torch.float64)
+    with torch.no_grad():  # biases and norms start at zero and one, where a lost one would not be missed
+        for parameter in network.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+        for name, buffer in network.named_buffers():
+            if "running" in name:
+                buffer.add_(0.3 * torch.rand(buffer.shape, generator=generator, dtype=torch.float64))
+    return network.eval()
+
+
+def assert_twins(config: NetworkConfig, table: Columns, schema: Schema, *, n_outputs: int, on_knots: bool) -> None:
+    network = network_for(config, table, schema, n_outputs)
+    cells = schema.locate(table)
+    if on_knots:
+        cells = type(cells)(cells.nearest, np.zeros_like(cells.fraction))
+    random = np.random.default_rng(3)
+    scale = Scale(random.normal(size=n_outputs), random.uniform(0.5, 2.0, size=n_outputs))
+    model = assemble(
+        network,
+        schema,
+        cells,
+        random.uniform(0.1, 2.0, N_ROWS),
+        scale,
+        link=LINKS["identity"],
+        outputs=tuple(f"y{i}" for i in range(n_outputs)),
+    )
+    rows = RowCells(torch.as_tensor(padded_slots(schema)[cells.slot]), torch.as_tensor(cells.fraction))
+    with torch.no_grad():
+        routed = network(rows)
+    expected = routed.score.mean(dim=-1).numpy() * scale.spread + scale.centre
+    found = model.decision_function(cells).reshape(N_ROWS, n_outputs)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    weights = model.contributions(cells, with_experts=True).routing
+    np.testing.assert_allclose(weights, routed.routing.numpy().transpose(0, 2, 3, 1), rtol=1e-9, atol=1e-12)
+    assert found.std() > 0.05
+
+
+@pytest.mark.parametrize("gate", sorted(GATES))
+@pytest.mark.parametrize("routing", sorted(ROUTINGS))
+@pytest.mark.parametrize(("n_experts", "n_active"), [(1, 1), (4, 4), (4, 2)])
+def test_network_and_tables_agree_between_knots(table, schema, gate, routing, n_experts, n_active):
+    config = NetworkConfig(
+        gate=gate,
+        routing=routing,
+        n_experts=n_experts,
+        n_active=n_active,
+        n_members=2,
+        hidden_dim=6,
+        gate_rank=5,
+    )
+    assert_twins(config, table, schema, n_outputs=2, on_knots=False)
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("shared_blocks", [0, 1, 2])
+def test_network_and_tables_agree_for_members_that_share_blocks(table, schema, n_members, shared_blocks):
+    config = NetworkConfig(n_members=n_members, shared_blocks=shared_blocks, hidden_dim=6, n_experts=3, n_active=3)
+    assert_twins(config, table, schema, n_outputs=1, on_knots=False)
+
+
+@pytest.mark.parametrize("gate", sorted(GATES))
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_the_papers_network_and_its_tables_agree_on_knots(table, schema, gate, norm):
+    config = NetworkConfig(
+        encoder="mlp", gate=gate, norm=norm, n_experts=3, n_active=2, n_members=2, hidden_dim=6, gate_rank=5
+    )
+    assert_twins(config, table, schema, n_outputs=2, on_knots=True)
+
+
+def test_twins_that_differ_are_told_apart(table, schema, monkeypatch):
+    config = NetworkConfig(hidden_dim=6, n_experts=3, n_active=3)
+    right = Network.to_tables
+
+    def wrong(self, padded):
+        experts, gate, intercept = right(self, padded)
+        experts[3, 1] += 1e-6
+        return experts, gate, intercept
+
+    monkeypatch.setattr(Network, "to_tables", wrong)
+    with pytest.raises(AssertionError):
+        assert_twins(config, table, schema, n_outputs=1, on_knots=False)
