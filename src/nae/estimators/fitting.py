@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from nae._typing import AnyArray, Array, IntArray
-from nae.encoding import Cells, Columns, Schema, build_schema, infer_kinds
+from nae._typing import AnyArray, Array, BoolArray, IntArray
+from nae.encoding import Cells, Columns, Feature, Number, Schema, build_schema, infer_kinds
 from nae.errors import ConfigError, DataError
 from nae.estimators.settings import Settings
 from nae.links import link_named
@@ -190,12 +190,12 @@ def _table_error(network: Network, model: TableModel, cells: Cells, scale: Scale
     """Return the largest difference between network and tables, on the rows and half-way to their next knots."""
     network.eval()
     longest = padded_slots(model.schema)
-    last = np.array([f.n_values - 1 for f in model.schema.features]) + model.schema.offsets[:-1]
+    has_between = np.concatenate([_has_between(feature) for feature in model.schema.features])
     worst = 0.0
     dtype = network.intercept.dtype
     for start in range(0, len(cells), 4096):
         part = cells.take(slice(start, start + 4096))
-        moved = np.where((part.slot < last) & (part.fraction == 0), 0.5, part.fraction)
+        moved = np.where(has_between[part.slot] & (part.fraction == 0), 0.5, part.fraction)
         for fraction in (part.fraction, moved):
             row = RowCells(torch.as_tensor(longest[part.slot]), torch.as_tensor(fraction, dtype=dtype))
             score = network(row).score.mean(dim=-1).double().numpy() * scale.spread + scale.centre
@@ -204,3 +204,11 @@ def _table_error(network: Network, model: TableModel, cells: Cells, scale: Scale
                 score = score - score.mean(axis=1, keepdims=True)
             worst = max(worst, float(np.abs(score - table).max()))
     return worst
+
+
+def _has_between(feature: Feature) -> BoolArray:
+    """Return per slot whether a value can lie between it and the next: not for levels, booleans, 3 and 4."""
+    found = np.zeros(feature.n_slots, dtype=bool)
+    if isinstance(feature, Number) and not feature.is_boolean:
+        found[: feature.n_values - 1] = np.diff(feature.knots) > (1.0 if feature.integral else 0.0)
+    return found
