@@ -76,8 +76,8 @@ def test_weights_off_the_simplex_fail(weights):
 @pytest.mark.parametrize("name", ["values", "lower", "upper", "intercept"])
 def test_explanations_that_differ_fail(contributions, name):
     assert_same_contributions(contributions, contributions)
+    other = replace(contributions, **{name: getattr(contributions, name) + 1e-6})
     with pytest.raises(AssertionError):
-        other = replace(contributions, **{name: getattr(contributions, name) + 1e-6})
         assert_same_contributions(contributions, other)
 
 

@@ -75,13 +75,13 @@ def assert_twins(config: NetworkConfig, table: Columns, schema: Schema, *, n_out
 
 @pytest.mark.parametrize("gate", sorted(GATES))
 @pytest.mark.parametrize("routing", sorted(ROUTINGS))
-@pytest.mark.parametrize(("n_experts", "n_active"), [(1, 1), (4, 4), (4, 2)])
-def test_network_and_tables_agree_between_knots(table, schema, gate, routing, n_experts, n_active):
+@pytest.mark.parametrize("sizes", [(1, 1), (4, 4), (4, 2)])
+def test_network_and_tables_agree_between_knots(table, schema, gate, routing, sizes):
     config = NetworkConfig(
         gate=gate,
         routing=routing,
-        n_experts=n_experts,
-        n_active=n_active,
+        n_experts=sizes[0],
+        n_active=sizes[1],
         n_members=2,
         hidden_dim=6,
         gate_rank=5,
