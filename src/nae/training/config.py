@@ -30,7 +30,9 @@ class TrainingConfig:
     time_limit: float | None = None
     """Seconds after which training stops at the next epoch."""
     schedule: str = "cosine"
-    """'cosine' falls to zero over the epochs, 'constant' stays."""
+    """'cosine' falls to zero over the epochs; 'plateau' stays until validation stops improving, then falls."""
+    cooldown: float = 0.5
+    """Steps of the fall of 'plateau', as a share of those that led to the best epoch."""
     averaging: float = 0.0
     """Decay of the running mean of the weights that is evaluated and kept; 0 keeps the weights themselves."""
     evaluate_every: int = 1

@@ -59,6 +59,8 @@ def train(
             run.history.stopped = _reason_to_stop(run, epoch, callbacks)
             if run.history.stopped:
                 break
+            if run.is_time_to_cool_down(epoch):
+                run.cool_down()
     run.restore_best()
     run.history.stopped = run.history.stopped or "ran all epochs"
     return run.history
@@ -79,8 +81,15 @@ def _reason_to_stop(run: "_Run", epoch: Epoch, callbacks: Sequence[Callback]) ->
             return f"{getattr(callback, '__name__', 'a callback')} asked to stop"
     if config.time_limit is not None and epoch.seconds >= config.time_limit:
         return f"time limit of {config.time_limit:g} s"
+    if run.has_cooled_down:
+        return "validation stopped improving, and the step size fell to zero"
     waited = epoch.epoch - run.history.best_epoch
-    if config.patience is not None and epoch.validation is not None and waited >= config.patience:
+    if (
+        config.schedule == "cosine"
+        and config.patience is not None
+        and epoch.validation is not None
+        and waited >= config.patience
+    ):
         return f"no better validation loss for {waited} epochs"
     return ""
 
@@ -115,15 +124,41 @@ class _Run:
         self.slot_share = _slot_share(network, rows) if self.is_on_knots else None
         self.average = [p.detach().clone() for p in network.parameters()] if config.averaging else []
         self.n_steps = 0
+        self.cooling_from: int | None = None
+        self.cooling_steps = 1
         self.history = History()
         self._best: _Best | None = None
 
     def _rate(self, step: int) -> float:
         warm = min(1.0, (step + 1) / self.config.warmup_steps)
-        if self.config.schedule == "constant":
-            return warm
+        if self.config.schedule == "plateau":
+            if self.cooling_from is None:
+                return warm
+            return max(0.0, 1 - (step - self.cooling_from) / self.cooling_steps)
         n_steps = self.config.max_epochs * self.n_batches
         return warm * 0.5 * (1 + math.cos(math.pi * min(step / n_steps, 1.0)))
+
+    def is_time_to_cool_down(self, epoch: Epoch) -> bool:
+        """Return whether validation has stopped improving, or just enough epochs are left to let the rate fall."""
+        if self.config.schedule != "plateau" or self.cooling_from is not None:
+            return False
+        waited = epoch.epoch - self.history.best_epoch
+        is_stuck = self.config.patience is not None and epoch.validation is not None and waited >= self.config.patience
+        left = self.config.max_epochs - epoch.epoch
+        return is_stuck or left <= self.config.cooldown / (1 + self.config.cooldown) * self.config.max_epochs
+
+    def cool_down(self) -> None:
+        """Go back to the best epoch and let the step size fall to zero from there."""
+        if self._best is not None:
+            self.network.load_state_dict(self._best.state)
+        n_steps = self.history.best_epoch * self.n_batches
+        self.cooling_from = self.n_steps
+        self.cooling_steps = max(20, round(self.config.cooldown * n_steps))
+
+    @property
+    def has_cooled_down(self) -> bool:
+        """Whether the step size has fallen to zero."""
+        return self.cooling_from is not None and self.n_steps - self.cooling_from >= self.cooling_steps
 
     @property
     def additivity(self) -> float | None:
