@@ -1,0 +1,120 @@
+"""The wheel, installed alone: a saved model predicts and explains where nothing else is."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nae
+from nae import NAEClassifier
+from nae.tables import save
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
+PREDICT = """
+import importlib.util, json, sys
+import numpy as np
+import nae
+
+model = nae.load(sys.argv[1])
+rows = np.array(json.loads(sys.argv[2]))
+table = {"left": rows[:, 0], "right": rows[:, 1]}
+found = model.contributions(table)
+print(json.dumps({
+    "from_dict": model.predict_proba(table).tolist(),
+    "from_array": model.predict_proba(rows).tolist(),
+    "classes": model.predict(rows).tolist(),
+    "score": found.score.tolist(),
+    "additivity": float(nae.metrics.additivity(model, table)),
+    "absent": [name for name in ("torch", "sklearn", "pandas", "rich") if importlib.util.find_spec(name) is None],
+    "version": nae.__version__,
+}))
+"""
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command away from the source tree and return what it said."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(sys.prefix))
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
+    [found] = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a Python of its own that has the wheel and its base dependencies, and no pip."""
+    folder = tmp_path_factory.mktemp("alone")
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "-c", ROOT / "constraints.txt", wheel)
+    return python
+
+
+@pytest.fixture(scope="module")
+def rows() -> np.ndarray:
+    return np.random.default_rng(0).uniform(size=(100, 2))
+
+
+@pytest.fixture(scope="module")
+def model(rows: np.ndarray) -> NAEClassifier:
+    table = {"left": rows[:, 0], "right": rows[:, 1]}
+    labels = np.where(rows[:, 0] > rows[:, 1], "yes", "no")
+    return NAEClassifier(n_members=1, max_epochs=5, random_state=0).fit(table, labels)
+
+
+def test_the_wheel_holds_the_package_and_its_licence_alone(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0] for name in names} == {"nae", f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"}
+    assert "nae/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = Parser().parsestr(archive.read(name).decode())
+    assert metadata["Name"] == "neural-additive-experts"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Requires-Python"] == ">=3.11"
+    extras = {"train", "plots", "plotly", "cli", "serve", "export", "tune", "scale", "bench", "all"}
+    assert set(metadata.get_all("Provides-Extra")) == extras
+    base = {line.split(">")[0] for line in metadata.get_all("Requires-Dist") if "extra ==" not in line}
+    assert base == {"numpy", "safetensors", "narwhals"}
+
+
+def test_a_saved_model_predicts_and_explains_where_nothing_else_is(
+    python: Path, model: NAEClassifier, rows: np.ndarray, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.nae"
+    save(model.model_, path)
+    found = json.loads(run(python, "-I", "-c", PREDICT, path, json.dumps(rows[:5].tolist())).stdout)
+    assert found["absent"] == ["torch", "sklearn", "pandas", "rich"]
+    table = {"left": rows[:5, 0], "right": rows[:5, 1]}
+    expected = model.predict_proba(table)
+    np.testing.assert_array_equal(found["from_dict"], expected)
+    np.testing.assert_array_equal(found["from_array"], expected)
+    assert found["classes"] == model.predict(table).tolist()
+    np.testing.assert_array_equal(found["score"], model.decision_function(table))
+    assert 0 <= found["additivity"] <= 1
+    assert found["version"] == nae.__version__
+
+
+@pytest.mark.parametrize("name", ["NAERegressor", "NAEClassifier"])
+def test_an_estimator_without_torch_gives_the_pip_line(python: Path, name: str) -> None:
+    code = f"try:\n    from nae import {name}\nexcept ImportError as error:\n    print(error)"
+    said = run(python, "-I", "-c", code).stdout
+    assert said.startswith("torch is needed for this and cannot be imported")
+    assert said.strip().endswith("pip install 'neural-additive-experts[train]'")
