@@ -27,13 +27,14 @@ from nae.estimators.reading import (
     read_weight,
 )
 from nae.estimators.settings import SMALL, Settings, resolve
+from nae.tables.explains import Explains
 from nae.tables.model import TableModel
 from nae.training import History
 
 __all__ = ["NAEEstimator"]
 
 
-class NAEEstimator(BaseEstimator):  # type: ignore[misc]
+class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
     """Parameters and plumbing of both estimators; abstract."""
 
     model_: TableModel
@@ -251,9 +252,16 @@ class NAEEstimator(BaseEstimator):  # type: ignore[misc]
         return columns
 
     def _cells(self, X: Any) -> Cells:
-        check_is_fitted(self)
-        columns = self._read_columns(X, is_fit=False)
+        columns = self._explained_columns(X)
         return self.model_.schema.locate(columns, dtype=self.model_.experts.dtype)
+
+    def _explained_model(self) -> TableModel:
+        check_is_fitted(self)
+        return self.model_
+
+    def _explained_columns(self, X: Any) -> Columns:
+        check_is_fitted(self)
+        return self._read_columns(X, is_fit=False)
 
     def contributions(self, X: Any, *, with_experts: bool = False) -> Contributions:
         """Return what every feature contributes to every row's score, with guaranteed bounds.

@@ -1,1 +1,52 @@
 """Explanations as data: read off the tables, exact, frozen, JSON in and out."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_WHERE = {
+    "Axis": "nae.explanation.grid",
+    "EffectCap": "nae.explanation.caps",
+    "EffectCaps": "nae.explanation.caps",
+    "FeatureShape": "nae.explanation.shapes",
+    "GlobalExplanation": "nae.explanation.shapes",
+    "InteractionExplanation": "nae.explanation.interaction",
+    "InteractionStrength": "nae.explanation.strength",
+    "LocalExplanation": "nae.explanation.local",
+    "PairStrength": "nae.explanation.strength",
+    "gather_statistics": "nae.explanation.statistics",
+    "with_statistics": "nae.explanation.statistics",
+}
+
+__all__ = [
+    "Axis",
+    "EffectCap",
+    "EffectCaps",
+    "FeatureShape",
+    "GlobalExplanation",
+    "InteractionExplanation",
+    "InteractionStrength",
+    "LocalExplanation",
+    "PairStrength",
+    "gather_statistics",
+    "with_statistics",
+]
+
+if TYPE_CHECKING:
+    from nae.explanation.caps import EffectCap as EffectCap
+    from nae.explanation.caps import EffectCaps as EffectCaps
+    from nae.explanation.grid import Axis as Axis
+    from nae.explanation.interaction import InteractionExplanation as InteractionExplanation
+    from nae.explanation.local import LocalExplanation as LocalExplanation
+    from nae.explanation.shapes import FeatureShape as FeatureShape
+    from nae.explanation.shapes import GlobalExplanation as GlobalExplanation
+    from nae.explanation.statistics import gather_statistics as gather_statistics
+    from nae.explanation.statistics import with_statistics as with_statistics
+    from nae.explanation.strength import InteractionStrength as InteractionStrength
+    from nae.explanation.strength import PairStrength as PairStrength
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, because the tables themselves carry the explaining methods.
+    if name not in _WHERE:
+        raise AttributeError(f"module 'nae.explanation' has no attribute {name!r}")
+    return getattr(import_module(_WHERE[name]), name)

@@ -10,10 +10,12 @@ import numpy as np
 from nae._typing import AnyArray, Array
 from nae.contributions import Contributions
 from nae.encoding.cells import Cells
+from nae.encoding.columns import Columns
 from nae.encoding.frames import read_table
 from nae.encoding.schema import Schema
 from nae.errors import DataError, UserError
 from nae.links import Link
+from nae.tables.explains import Explains
 from nae.tables.gates import GateTables
 from nae.tables.lookup import interpolate
 from nae.tables.routing import Routing
@@ -25,7 +27,7 @@ _CHUNK = 2_000_000  # numbers a chunk of rows may hold at once: about 16 MB
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel:
+class TableModel(Explains):
     """A fitted model: tables of experts and gate terms over knots, and linear interpolation between them.
 
     Attributes
@@ -93,10 +95,16 @@ class TableModel:
         """Return the cells of a table; columns are matched by name where it has names."""
         if isinstance(X, Cells):
             return X
+        return self.schema.locate(self._explained_columns(X), dtype=self.experts.dtype)
+
+    def _explained_model(self) -> "TableModel":
+        return self
+
+    def _explained_columns(self, X: Any) -> Columns:
         columns = read_table(X)
         if columns.names is not None and self.schema.has_names:
-            columns = columns.select(self.schema.names)
-        return self.schema.locate(columns, dtype=self.experts.dtype)
+            return columns.select(self.schema.names)
+        return columns
 
     def decision_function(self, X: Any, *, offset: AnyArray | None = None) -> Array:
         """Return the score of every row: (row,), or (row, output) for several."""

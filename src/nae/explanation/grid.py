@@ -1,0 +1,103 @@
+"""The values at which an interaction is shown: a line of cells per feature, and how the rows spread over them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nae._typing import Array, IntArray
+from nae.encoding.cells import Cells
+from nae.encoding.schema import Category, Feature
+from nae.explanation.reference import require_statistics
+from nae.explanation.shapes import value_order
+from nae.tables.model import TableModel
+
+__all__ = ["N_PANELS", "Axis", "make_axis", "make_line", "row_counts"]
+
+N_PANELS = 5  # values of a third feature
+_CENTRAL = 0.995  # a long tail would leave a map empty
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One of the features, and the values at which the interaction is given."""
+
+    name: str
+    kind: str  # 'number', 'boolean' or 'category'
+    labels: tuple[str, ...]
+    numbers: Array  # (value,), NaN where the value is no number
+    weight: Array  # (value,), share of the training rows nearest each value
+
+
+def make_line(model: TableModel, i: int, resolution: int) -> Cells:
+    """Return the values of one feature to show, as cells of one column."""
+    statistics, slots = require_statistics(model), model.schema.slots(i)
+    feature, weight = model.schema.features[i], statistics.weight[slots]
+    slot, fraction = _places(feature, weight, statistics.mean[slots], resolution)
+    if feature.has_missing:
+        slot, fraction = np.append(slot, feature.n_values), np.append(fraction, 0.0)
+    stacked = (slot + model.schema.offsets[i]).astype(np.int32)
+    return Cells(stacked[:, None], fraction[:, None].astype(model.experts.dtype))
+
+
+def _places(feature: Feature, weight: Array, mean: Array, resolution: int) -> tuple[IntArray, Array]:
+    """Return slots (counted within the feature) and fractions of the known values to show."""
+    if isinstance(feature, Category):
+        order = value_order(feature, mean)
+        order = order[order < feature.n_values]
+        if resolution < feature.n_values:  # the most frequent ones
+            kept = np.argsort(-weight[: feature.n_values], kind="stable")[:resolution]
+            order = order[np.isin(order, kept)]
+        return order, np.zeros(len(order))
+    if feature.n_values <= resolution:
+        return np.arange(feature.n_values), np.zeros(feature.n_values)
+    return feature.locate(_spread_numbers(feature.knots, weight[: feature.n_values], resolution))
+
+
+def _spread_numbers(knots: Array, weight: Array, resolution: int) -> Array:
+    """Return evenly spread numbers over the central part; of a third feature, its quantiles."""
+    mass = (np.cumsum(weight) - weight / 2) / weight.sum()
+    if resolution == N_PANELS:
+        levels = (np.arange(N_PANELS) + 0.5) / N_PANELS
+        return np.unique(np.interp(levels, mass, knots))
+    low, high = np.interp([1 - _CENTRAL, _CENTRAL], mass, knots)
+    return np.linspace(low, high, resolution) if high > low else knots[[0, -1]]
+
+
+def make_axis(model: TableModel, i: int, line: Cells) -> Axis:
+    """Return the values of a line in words and numbers, and the share of the training rows nearest each."""
+    feature, start = model.schema.features[i], int(model.schema.offsets[i])
+    within, fraction = line.slot[:, 0] - start, line.fraction[:, 0].astype(np.float64)
+    numbers = np.full(len(line), np.nan)
+    if not isinstance(feature, Category):
+        inside = within < feature.n_values
+        low = feature.knots[np.where(inside, within, 0)]
+        high = feature.knots[np.where(inside & (fraction > 0), within + 1, np.where(inside, within, 0))]
+        numbers = np.where(inside, low * (1 - fraction) + high * fraction, np.nan)
+    texts = [
+        feature.labels[at] if part == 0 else f"{number:.6g}"
+        for at, part, number in zip(within, fraction, numbers, strict=True)
+    ]
+    slots = model.schema.slots(i)
+    known = Cells(np.arange(slots.start, slots.stop, dtype=np.int32)[:, None], np.zeros((feature.n_slots, 1)))
+    nearest = _nearest(line, known)
+    weight = np.bincount(nearest, require_statistics(model).weight[slots], minlength=len(line))
+    return Axis(feature.name, feature.kind, tuple(texts), numbers, weight / weight.sum())
+
+
+def _nearest(line: Cells, cells: Cells) -> IntArray:
+    """Return for cells of one column the nearest value of a line, by position in the table."""
+    at = line.slot[:, 0] + line.fraction[:, 0].astype(np.float64)
+    order = np.argsort(at, kind="stable")
+    position = cells.slot[:, 0] + cells.fraction[:, 0].astype(np.float64)
+    middle = (at[order][1:] + at[order][:-1]) / 2
+    return order[np.searchsorted(middle, position)]
+
+
+def row_counts(chosen: tuple[int, ...], lines: tuple[Cells, ...], cells: Cells) -> Array:
+    """Return how many rows lie nearest each point of the grid."""
+    places = [
+        _nearest(line, Cells(cells.slot[:, [i]], cells.fraction[:, [i]])) for i, line in zip(chosen, lines, strict=True)
+    ]
+    counts = np.zeros([len(line) for line in lines])
+    np.add.at(counts, tuple(places), 1.0)
+    return counts

@@ -1,0 +1,227 @@
+"""The local explanation: every contribution of a row, its bounds, its own effect, and who shifted it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nae._typing import AnyArray, Array, IntArray
+from nae.encoding.cells import Cells
+from nae.encoding.columns import Columns
+from nae.encoding.schema import Category
+from nae.errors import DataError, UserError, did_you_mean
+from nae.explanation.context import context_parts, few_rows
+from nae.explanation.reference import MeanGate, has_context, require_statistics
+from nae.explanation.serial import Serial, make_frame
+from nae.tables.lookup import interpolate
+from nae.tables.model import TableModel
+
+__all__ = ["LocalExplanation", "explain_local"]
+
+_PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "parts", "rest", "prediction")
+
+
+@dataclass(frozen=True, eq=False)
+class LocalExplanation(Serial):
+    """Contributions of rows, each split into what its own value does and what the context changed.
+
+    ``values = own + shift`` and ``shift = parts.sum(axis=-1) + rest``, to rounding; ``values.sum(axis=1) + intercept``
+    is the score. Slicing gives the explanation of some rows: ``explanation[3]``, ``explanation[10:20]``.
+    """
+
+    type_name: ClassVar[str] = "local"
+
+    name: str
+    feature_names: tuple[str, ...]
+    outputs: tuple[str, ...]  # targets or classes; of a binary classifier the second class
+    classes: tuple[str, ...]
+    link: str
+    intercept: Array  # (output,)
+    columns: tuple[AnyArray, ...]  # the rows as they were given, one array per feature
+    target: AnyArray | None  # (row,) or (row, output): the truth, where it was given
+    values: Array  # (row, feature, output), the contributions
+    lower: Array  # (row, feature, output), the least the feature can contribute at its value
+    upper: Array  # (row, feature, output), the most
+    own: Array  # (row, feature, output), the mean contribution at the value
+    causes: IntArray  # (row, feature, output, cause), the features behind the shift, the largest part first
+    parts: Array  # (row, feature, output, cause), what each of them changed
+    rest: Array  # (row, feature, output), what all others changed together
+    prediction: Array  # (row, output), the score after the link
+    stability: Array | None  # (feature, output), agreement of the members; None for a single one
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: int | slice | Sequence[int] | AnyArray) -> "LocalExplanation":
+        picked = [rows] if isinstance(rows, (int, np.integer)) else rows
+        if isinstance(rows, (int, np.integer)) and not -len(self) <= rows < len(self):
+            raise UserError(f"A row must be in [0, {len(self) - 1}]; got {rows}.")
+        content = {item.name: getattr(self, item.name) for item in fields(self)}
+        for key in _PER_ROW:
+            value = content[key]
+            if isinstance(value, tuple):
+                content[key] = tuple(column[picked] for column in value)
+            elif value is not None:
+                content[key] = value[picked]
+        return LocalExplanation(**content)
+
+    @property
+    def shift(self) -> Array:
+        """What the context changed, (row, feature, output): ``values - own``."""
+        return self.values - self.own
+
+    @property
+    def score(self) -> Array:
+        """The decision function, (row, output)."""
+        return np.asarray(self.values.sum(axis=1) + self.intercept)
+
+    def feature_index(self, name: str) -> int:
+        """Return the position of a feature."""
+        if name not in self.feature_names:
+            raise UserError(f"No feature is called {name!r}.{did_you_mean(name, self.feature_names)}")
+        return self.feature_names.index(name)
+
+    def to_frame(self, backend: str = "pandas", *, level: str = "features") -> Any:
+        """Return a data frame: one row per contribution (``level='features'``) or per part (``level='causes'``)."""
+        if level not in ("features", "causes"):
+            raise UserError(f"level must be 'features' or 'causes'; got {level!r}.")
+        return make_frame(self._feature_columns() if level == "features" else self._cause_columns(), backend)
+
+    def to_shap(self, output: str | int | None = None) -> Any:
+        """Return a ``shap.Explanation`` with the model's own contributions in it; they are **not** Shapley values.
+
+        They sum to the score as Shapley values do, so shap's plots work, but no coalition was averaged over: a
+        contribution is what the fitted model itself adds for the feature. ``lower_bounds`` and ``upper_bounds`` hold
+        the guaranteed bounds, ``main_effects`` the own effects.
+
+        Parameters
+        ----------
+        output
+            Which output of several, by name or position; all of them unless given.
+        """
+        from nae.interop.shap import to_shap
+
+        return to_shap(self, output)
+
+    def _feature_columns(self) -> dict[str, Any]:
+        n_rows, n_features, n_outputs = self.values.shape
+        shown = [_shown(column) for column in self.columns]
+        pairs = [(row, feature) for row in range(n_rows) for feature in range(n_features)]
+        flat = {key: getattr(self, key).ravel() for key in ("values", "lower", "upper", "own", "shift")}
+        return {
+            "row": np.repeat(np.arange(n_rows), n_features * n_outputs),
+            "feature": [self.feature_names[feature] for _, feature in pairs for _ in range(n_outputs)],
+            "value": [shown[feature][row] for row, feature in pairs for _ in range(n_outputs)],
+            "output": list(self.outputs) * len(pairs),
+            "contribution": flat["values"],
+            "lower": flat["lower"],
+            "upper": flat["upper"],
+            "own": flat["own"],
+            "shift": flat["shift"],
+        }
+
+    def _cause_columns(self) -> dict[str, Any]:
+        n_rows, n_features, n_outputs, n_causes = self.parts.shape
+        row, feature, output, _ = np.indices((n_rows, n_features, n_outputs, n_causes + 1)).reshape(4, -1)
+        causes = np.concatenate([self.causes, np.full((*self.rest.shape, 1), -1)], axis=-1).ravel()
+        return {
+            "row": row,
+            "feature": [self.feature_names[i] for i in feature],
+            "output": [self.outputs[i] for i in output],
+            "cause": ["rest" if i < 0 else self.feature_names[i] for i in causes],
+            "part": np.concatenate([self.parts, self.rest[..., None]], axis=-1).ravel(),
+        }
+
+
+def explain_local(
+    model: TableModel, columns: Columns, y: Any = None, *, n_causes: int = 10, name: str | None = None
+) -> LocalExplanation:
+    """Return the explanation of rows whose columns are in the model's order."""
+    statistics = require_statistics(model)
+    if n_causes < 1:
+        raise UserError(f"n_causes must be at least 1; got {n_causes}.")
+    cells = model.schema.locate(columns, dtype=model.experts.dtype)
+    shape = (len(cells), model.n_features, model.n_outputs)
+    found = model.contributions(cells)
+    values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
+    own = np.asarray(interpolate(statistics.mean, cells), dtype=np.float64) if has_context(model) else values
+    causes, parts, rest = _split(model, cells, values, own, min(n_causes, model.n_features - 1))
+    target = None if y is None else np.asarray(y)
+    if target is not None and len(target) != len(cells):
+        raise DataError(f"y must have one value per row ({len(cells)}); got {len(target)}.")
+    score = values.sum(axis=1) + model.intercept
+    return LocalExplanation(
+        name=name or "Neural additive experts",
+        feature_names=model.feature_names,
+        outputs=model.outputs,
+        classes=model.classes,
+        link=model.link.name,
+        intercept=model.intercept.astype(np.float64),
+        columns=_as_given(model, columns),
+        target=target,
+        values=values,
+        lower=lower,
+        upper=upper,
+        own=own,
+        causes=causes,
+        parts=parts,
+        rest=rest,
+        prediction=model.link.inverse(score),
+        stability=None if model.n_members == 1 else statistics.agreement,
+    )
+
+
+def _split(model: TableModel, cells: Cells, values: Array, own: Array, n_causes: int) -> tuple[IntArray, Array, Array]:
+    """Return causes and parts (row, feature, output, cause), the largest first, and the rest (row, feature, output)."""
+    shape = (len(cells), model.n_features, model.n_outputs, n_causes)
+    causes, parts = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    statistics = require_statistics(model)
+    if has_context(model):
+        gate = MeanGate(model, statistics.gate_mean)
+        for rows, few in few_rows(model, cells):
+            square = context_parts(gate, few, own[rows], statistics.typical)[1]
+            square = square.transpose(0, 1, 3, 2)  # (B, F, O, cause)
+            causes[rows], parts[rows] = _largest(square, n_causes)
+    else:
+        for i in range(model.n_features):
+            causes[:, i] = np.delete(np.arange(model.n_features), i)[:n_causes]
+    return causes, parts, (values - own) - parts.sum(axis=-1)
+
+
+def _largest(parts: Array, n_causes: int) -> tuple[IntArray, Array]:
+    """Return the largest parts in size and whose they are; a feature is no cause of itself."""
+    size = np.abs(parts)
+    n_features = parts.shape[1]
+    size[:, np.arange(n_features), :, np.arange(n_features)] = -1.0
+    if n_causes < n_features - 1:
+        found = np.argpartition(-size, n_causes - 1, axis=-1)[..., :n_causes]
+        order = np.argsort(-np.take_along_axis(size, found, axis=-1), axis=-1, kind="stable")
+        found = np.take_along_axis(found, order, axis=-1)
+    else:
+        found = np.argsort(-size, axis=-1, kind="stable")[..., :n_causes]
+    return found, np.take_along_axis(parts, found, axis=-1)
+
+
+def _as_given(model: TableModel, columns: Columns) -> tuple[AnyArray, ...]:
+    """Return the columns to show: numbers as numbers, everything else as it came."""
+    out = []
+    for feature, array in zip(model.schema.features, columns.arrays, strict=True):
+        is_text = array.dtype == object and not isinstance(feature, Category)
+        out.append(array.astype(np.float64) if is_text and _all_numbers(array) else array)
+    return tuple(out)
+
+
+def _all_numbers(array: AnyArray) -> bool:
+    return all(value is None or isinstance(value, (int, float)) for value in array)
+
+
+def _shown(column: AnyArray) -> list[str | None]:
+    """Return a column as texts, None for missing."""
+    out: list[str | None] = []
+    for value in column.tolist():
+        if value is None or (isinstance(value, float) and np.isnan(value)):
+            out.append(None)
+        else:
+            out.append(f"{value:.12g}" if isinstance(value, float) else str(value))
+    return out

@@ -1,0 +1,258 @@
+"""The global explanation: what each feature does, value by value, read from the tables and their statistics."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nae._typing import Array, IntArray
+from nae.encoding.cells import Cells
+from nae.encoding.schema import OTHER, Category, Feature
+from nae.errors import UserError, did_you_mean
+from nae.explanation.reference import MeanGate, require_statistics
+from nae.explanation.serial import Serial, make_frame
+from nae.tables.model import TableModel
+from nae.tables.statistics import QUANTILES
+
+__all__ = ["FeatureShape", "GlobalExplanation", "explain_global", "value_order"]
+
+_MOST_DOTS = 1000
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureShape:
+    """The effect of one feature at each of its values; *missing* and *unseen* are values of their own, the last two.
+
+    Arrays over values have shape (value, output), numbers per feature (output,).
+    """
+
+    name: str
+    kind: str  # 'number', 'boolean' or 'category'
+    labels: tuple[str, ...]  # one text per value
+    roles: tuple[str, ...]  # 'value', 'other', 'missing' or 'unseen'
+    numbers: Array  # (value,), NaN where the value is no number
+    weight: Array  # (value,), share of the rows
+    mean: Array  # the mean contribution at the value
+    lower: Array  # the least the feature can contribute there, whatever the others are
+    upper: Array  # the most
+    quantiles: Array  # (quantile, value, output), of the actual contributions
+    member_spread: Array  # standard deviation of the effect over the members
+    importance: Array  # (output,), standard deviation of the contribution over the rows
+    additivity: Array  # (output,), share of its variance that the value itself explains
+    interaction_share: Array  # (output,), variance of its context shift over that of the score
+    stability: Array | None  # (output,), agreement of the members; None for a single one
+    dots_at: Array | None  # (dot,), the number, or the position among the values of a category; NaN for missing
+    dots: Array | None  # (dot, output), actual contributions of rows
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the values lie on a line: a number that is not a boolean."""
+        return self.kind == "number"
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether missing values occurred."""
+        return bool(self.weight[self.roles.index("missing")] > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalExplanation(Serial):
+    """What a model does with every feature, on the scale of the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nae import NAERegressor
+    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
+    >>> model = NAERegressor(n_members=1, max_epochs=5, random_state=0).fit(X, X[:, 0])
+    >>> explanation = model.explain_global()
+    >>> len(explanation.feature("x0").labels) == len(explanation.feature("x0").mean)
+    True
+    """
+
+    type_name: ClassVar[str] = "global"
+
+    name: str
+    features: tuple[FeatureShape, ...]
+    outputs: tuple[str, ...]  # targets or classes; of a binary classifier the second class
+    classes: tuple[str, ...]
+    link: str
+    intercept: Array  # (output,)
+    quantile_levels: tuple[float, ...]
+    additivity: float  # mean over features
+    interaction_share: float  # of the variance of the score, what context decides
+    cancellation: float  # summed variance of the contributions over that of the score
+    stability: float | None  # agreement of the members, features counted by their variance
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.features)
+
+    def feature(self, name: str) -> FeatureShape:
+        """Return one feature."""
+        if name not in self.feature_names:
+            raise UserError(f"No feature is called {name!r}.{did_you_mean(name, self.feature_names)}")
+        return self.features[self.feature_names.index(name)]
+
+    def ranked(self, output: int | None = None) -> tuple[FeatureShape, ...]:
+        """Return the features by importance, the largest first; over all outputs unless one is given."""
+        return tuple(sorted(self.features, key=lambda feature: -_over(feature.importance, output)))
+
+    def to_frame(self, backend: str = "pandas", *, level: str = "values") -> Any:
+        """Return a data frame: one row per value (``level='values'``) or per feature (``level='features'``)."""
+        if level not in ("values", "features"):
+            raise UserError(f"level must be 'values' or 'features'; got {level!r}.")
+        columns = self._value_columns() if level == "values" else self._feature_columns()
+        return make_frame(columns, backend)
+
+    def _value_columns(self) -> dict[str, Any]:
+        columns: dict[str, list[Any]] = {
+            key: [] for key in ("feature", "value", "role", "number", "output", "weight", "mean", "lower", "upper")
+        }
+        for level in self.quantile_levels:
+            columns[f"q{round(100 * level):02d}"] = []
+        columns["member_spread"] = []
+        for shape in self.features:
+            for at, label in enumerate(shape.labels):
+                for o, output in enumerate(self.outputs):
+                    found = (shape.name, label, shape.roles[at], float(shape.numbers[at]), output)
+                    numbers = (shape.weight[at], shape.mean[at, o], shape.lower[at, o], shape.upper[at, o])
+                    row = (*found, *numbers, *shape.quantiles[:, at, o], shape.member_spread[at, o])
+                    for key, item in zip(columns, row, strict=True):
+                        columns[key].append(float(item) if isinstance(item, np.floating) else item)
+        return columns
+
+    def _feature_columns(self) -> dict[str, Any]:
+        rows = [(shape, o) for shape in self.features for o in range(len(self.outputs))]
+        return {
+            "feature": [shape.name for shape, _ in rows],
+            "output": [self.outputs[o] for _, o in rows],
+            "importance": [float(shape.importance[o]) for shape, o in rows],
+            "additivity": [float(shape.additivity[o]) for shape, o in rows],
+            "interaction_share": [float(shape.interaction_share[o]) for shape, o in rows],
+            "stability": [None if shape.stability is None else float(shape.stability[o]) for shape, o in rows],
+        }
+
+
+def explain_global(model: TableModel, cells: Cells | None = None, *, name: str | None = None) -> GlobalExplanation:
+    """Return what a model does with every feature; with ``cells``, actual contributions of at most 1,000 rows too."""
+    statistics = require_statistics(model)
+    members = MeanGate(model, statistics.gate_mean).slot_effects()
+    score = np.maximum(statistics.score_variance, 1e-300)
+    if cells is not None and len(cells) > _MOST_DOTS:
+        cells = cells.take(np.linspace(0, len(cells) - 1, _MOST_DOTS).round().astype(np.int64))
+    dots = None
+    if cells is not None:
+        dots = model.contributions(cells).values.reshape(len(cells), model.n_features, model.n_outputs)
+    features = tuple(_shape(model, i, members=members, cells=cells, dots=dots) for i in range(model.n_features))
+    size = statistics.variance.sum(axis=1) + 1e-300
+    return GlobalExplanation(
+        name=name or "Neural additive experts",
+        features=features,
+        outputs=model.outputs,
+        classes=model.classes,
+        link=model.link.name,
+        intercept=model.intercept.astype(np.float64),
+        quantile_levels=QUANTILES,
+        additivity=float(np.mean([feature.additivity for feature in features])),
+        interaction_share=float(np.mean(statistics.additive_variance / score)),
+        cancellation=float(np.mean(statistics.variance.sum(axis=0) / score)),
+        stability=None if model.n_members == 1 else float(size @ statistics.agreement.mean(axis=1) / size.sum()),
+    )
+
+
+def _shape(model: TableModel, i: int, *, members: Array, cells: Cells | None, dots: Array | None) -> FeatureShape:
+    statistics = require_statistics(model)
+    feature, slots = model.schema.features[i], model.schema.slots(i)
+    order = value_order(feature, statistics.mean[slots])
+    weight = statistics.weight[slots]
+    share = weight / weight.sum()
+    effects = members[slots] - np.tensordot(share, members[slots], axes=1)  # members differ by constants, too
+    lower, upper = (bound[slots] for bound in model.slot_bounds)
+    variance, residual = statistics.variance[i], statistics.residual[i]
+    delta = 1e-6 * statistics.score_variance + 1e-300
+    return FeatureShape(
+        name=feature.name,
+        kind=feature.kind,
+        labels=tuple(feature.labels[at] for at in order),
+        roles=tuple(_roles(feature)[at] for at in order),
+        numbers=_numbers(feature)[order],
+        weight=share[order],
+        mean=statistics.mean[slots][order],
+        lower=np.minimum(lower, statistics.mean[slots])[order].astype(np.float64),
+        upper=np.maximum(upper, statistics.mean[slots])[order].astype(np.float64),
+        quantiles=statistics.quantiles[:, slots][:, order],
+        member_spread=effects.std(axis=-1)[order],
+        importance=np.sqrt(variance),
+        additivity=np.clip((variance - residual + delta) / (variance + delta), 0.0, 1.0),
+        interaction_share=residual / np.maximum(statistics.score_variance, 1e-300),
+        stability=None if model.n_members == 1 else statistics.agreement[i],
+        dots_at=None if cells is None else _dot_positions(model, cells, i, order),
+        dots=None if dots is None else dots[:, i],
+    )
+
+
+def value_order(feature: Feature, mean: Array) -> IntArray:
+    """Return the order in which the values of a feature are shown: (value,), *missing* and *unseen* last.
+
+    Numbers ascend. Levels follow their own order where they have one (numbers, ranges, months, weekdays); otherwise
+    they ascend by their mean effect, or fall by frequency when there are several outputs.
+    """
+    order = np.arange(feature.n_slots)
+    if not isinstance(feature, Category):
+        return order
+    n_levels = len(feature.levels)
+    keys = _natural_keys(feature.levels)
+    if keys is not None:
+        order[:n_levels] = np.argsort(keys, kind="stable")
+    elif mean.shape[1] == 1:
+        order[:n_levels] = np.argsort(mean[:n_levels, 0], kind="stable")
+    return order  # levels are stored by frequency
+
+
+def _natural_keys(levels: Sequence[str]) -> list[float] | None:
+    words = [level.strip().lower()[:3] for level in levels]
+    for known in (_MONTHS, _DAYS):
+        if levels and all(word in known for word in words) and all(level.isalpha() for level in levels):
+            return [float(known.index(word)) for word in words]
+    found = [re.match(r"\s*([<>≤≥]=?)?\s*(-?\d+(?:\.\d+)?)", level) for level in levels]
+    if not levels or any(match is None for match in found):
+        return None
+    # '<5' comes before '5', '>5' after it.
+    nudge = {"<": -1e-9, ">": 1e-9}
+    return [float(m[2]) + nudge.get((m[1] or " ")[0], 0.0) for m in found if m is not None]
+
+
+def _roles(feature: Feature) -> tuple[str, ...]:
+    values = ["value"] * feature.n_values
+    if isinstance(feature, Category) and feature.rare:
+        values[-1] = OTHER
+    return (*values, "missing", "unseen")
+
+
+def _numbers(feature: Feature) -> Array:
+    out = np.full(feature.n_slots, np.nan)
+    if not isinstance(feature, Category):
+        out[: feature.n_values] = feature.knots
+    return out
+
+
+def _dot_positions(model: TableModel, cells: Cells, i: int, order: IntArray) -> Array:
+    feature = model.schema.features[i]
+    within = cells.slot[:, i] - int(model.schema.offsets[i])
+    if isinstance(feature, Category):
+        return np.argsort(order)[within].astype(np.float64)
+    knots = feature.knots
+    upper = np.minimum(within + 1, feature.n_values - 1)
+    inside = within < feature.n_values
+    at = np.where(inside, within, 0)
+    fraction = cells.fraction[:, i].astype(np.float64)
+    return np.where(inside, knots[at] * (1 - fraction) + knots[upper] * fraction, np.nan)
+
+
+def _over(importance: Array, output: int | None) -> float:
+    return float(importance[output]) if output is not None else float(np.sqrt(np.mean(importance**2)))

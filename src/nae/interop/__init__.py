@@ -1,0 +1,1 @@
+"""Other packages' formats, one module each, imported where they are used."""
