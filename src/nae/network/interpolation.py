@@ -1,7 +1,7 @@
 """From tables on slots to values on rows, and back with gradients.
 
-Two ways to the same numbers. On a CPU a bag of two slots per cell touches only what it needs. On a GPU the weights of the
-slots are written out as a matrix and the product left to its matrix units: no atomics, so runs repeat exactly, and
+Two ways to the same numbers. On a CPU a bag of two slots per cell touches only what it needs. On a GPU the weights of
+the slots are written out as a matrix and the product left to its matrix units: no atomics, so runs repeat exactly, and
 nothing that a graph could not capture.
 """
 
