@@ -1,0 +1,1 @@
+"""Measurements on real tables; not part of the package."""
