@@ -156,7 +156,7 @@ def generic(n_rows: int = 10_000, *, noise: float = 0.1, seed: int = 0) -> tuple
 
 
 def _wave(x1: Array) -> Array:
-    return np.sin(4 * np.pi * x1)
+    return np.asarray(np.sin(4 * np.pi * x1))
 
 
 def _signs(random: np.random.Generator, probability: Array) -> Array:
