@@ -170,7 +170,10 @@ class _Run:
         total = torch.zeros((), device=rows.weight.device, dtype=rows.weight.dtype)
         for part in self._batches(len(rows), generator, device=rows.weight.device):
             self._set_rate()
-            total += self.replay.step(part) if self.replay else self.step(rows if part is None else rows.take(part))
+            if part is None:  # all rows at once
+                total += self.step(rows)
+            else:
+                total += self.replay.step(part) if self.replay else self.step(rows.take(part))
             self.n_steps += 1
         mean = float(total) / self.n_batches
         if not math.isfinite(mean):
