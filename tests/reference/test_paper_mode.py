@@ -12,6 +12,7 @@ from sklearn.preprocessing import QuantileTransformer
 from benchmarks import paper_mode
 from nae import NAERegressor, presets
 from nae.encoding import Columns, build_schema
+from nae.estimators.settings import resolve
 from nae.network import Network, NetworkConfig, quantile_inputs
 
 N_FEATURES, WIDTH, N_EXPERTS = 8, 128, 4
@@ -115,6 +116,18 @@ def test_the_scale_of_a_column_does_not_matter() -> None:
     values = np.random.default_rng(1).normal(size=3000)
     inner = slice(30, -30)
     np.testing.assert_allclose(quantile_column(values)[inner], quantile_column(1e-5 * values)[inner], atol=0.1)
+
+
+def test_the_preset_trains_as_the_paper_does_and_adds_nothing_of_ours() -> None:
+    parameters = NAERegressor(**presets.paper("housing")).get_params()
+    settings = resolve(parameters, n_rows=14448, n_features=8)
+    training, network = settings.training, settings.network
+    assert (training.schedule, training.max_epochs, training.patience) == ("cosine", 1000, 250)
+    assert (training.batch_size, training.learning_rate, training.weight_decay) == (2048, 5.97e-4, 5.29e-5)
+    assert (training.variation_penalty, training.output_penalty) == (0.1, 1.97e-5)
+    assert (training.averaging, training.context_penalty, training.additivity) == (0.0, 0.0, None)
+    assert (network.encoder_dropout, network.expert_dropout, network.norm) == (0.1, 0.2, "layer")
+    assert (network.gate, network.routing, network.n_members) == ("additive", "softmax", 1)
 
 
 def small_paper_model(X: dict[str, np.ndarray], y: np.ndarray) -> NAERegressor:
