@@ -205,7 +205,7 @@ class Schema:
             own = knots[start:end]
             if len(own) != row["n_knots"] or len(own) == 0 or not np.all(np.isfinite(own)):
                 raise FormatError(f"The knots of {row['name']!r} must be {row['n_knots']} finite numbers.")
-            if np.any(np.diff(own) <= 0):
+            if np.any(own[1:] <= own[:-1]):
                 raise FormatError(f"The knots of {row['name']!r} must ascend.")
             features.append(Number(knots=own, is_boolean=row["kind"] == "boolean", integral=row["integral"], **shared))
             start = end

@@ -1,0 +1,140 @@
+"""Targets: numbers and classes from whatever holds them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from nae.encoding.target import read_classes, read_numbers
+from nae.errors import DataError
+
+NUMBERS = {
+    "list": [1, 2, 3],
+    "array": np.array([1.0, 2.0, 3.0]),
+    "pandas": pd.Series([1, 2, 3]),
+    "nullable pandas": pd.Series([1, 2, 3], dtype="Int64"),
+    "arrow-backed pandas": pd.Series([1, 2, 3], dtype="int64[pyarrow]"),
+    "object": np.array([1, 2.0, 3], dtype=object),
+    "polars": pl.Series([1, 2, 3]),
+    "arrow": pa.chunked_array([[1, 2, 3]]),
+    "one column": np.array([[1], [2], [3]]),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_are_read(case):
+    found = read_numbers(NUMBERS[case])
+    np.testing.assert_array_equal(found.values, [[1], [2], [3]])
+    assert found.names == ("score",)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"u": [1, 2], "v": [3, 4]}),
+        pl.DataFrame({"u": [1, 2], "v": [3, 4]}),
+        pa.table({"u": [1, 2], "v": [3, 4]}),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_several_targets_keep_their_names(table):
+    found = read_numbers(table)
+    np.testing.assert_array_equal(found.values, [[1, 3], [2, 4]])
+    assert found.names == ("u", "v")
+
+
+def test_several_targets_without_names_are_numbered():
+    assert read_numbers(np.zeros((2, 3))).names == ("y0", "y1", "y2")
+
+
+def test_text_is_no_number():
+    with pytest.raises(DataError, match=r"must hold numbers; got text. Use NAEClassifier"):
+        read_numbers(["a", "b"])
+
+
+def test_complex_numbers_are_an_error():
+    with pytest.raises(DataError, match="Complex data not supported: the target must hold real numbers"):
+        read_numbers(np.array([1j]))
+
+
+@pytest.mark.parametrize("y", [np.zeros((2, 0)), np.zeros((2, 2, 2)), 3.0])
+def test_a_target_that_is_no_column_is_an_error(y):
+    with pytest.raises(DataError, match="y must be one column, or one per output; got shape"):
+        read_numbers(y)
+
+
+@pytest.mark.parametrize("gap", [np.nan, None, pd.NA])
+def test_a_missing_number_is_an_error_that_names_its_row(gap):
+    y = np.array([1.0, 2.0, gap], dtype=object)
+    with pytest.raises(DataError, match="Input y contains NaN in row 2; drop the rows without a target"):
+        read_numbers(y)
+
+
+def test_an_infinite_number_is_an_error_that_names_its_row():
+    with pytest.raises(DataError, match="Input y contains infinity in row 1"):
+        read_numbers([1.0, np.inf])
+
+
+def test_rows_that_are_not_used_need_no_number():
+    found = read_numbers([1.0, np.nan], is_used=np.array([True, False]))
+    assert found.values[0] == 1
+    with pytest.raises(DataError, match="row 1"):
+        read_numbers([1.0, np.nan], is_used=np.array([False, True]))
+
+
+def test_losses_say_what_they_need():
+    read_numbers([0.0], domain="non-negative")
+    with pytest.raises(DataError, match="This loss needs a target of at least 0; got -1"):
+        read_numbers([-1.0, 2.0], domain="non-negative")
+    with pytest.raises(DataError, match="This loss needs a positive target; got 0"):
+        read_numbers([0.0, 2.0], domain="positive")
+
+
+CLASSES = {
+    "text": (["b", "a", "b"], ["a", "b"]),
+    "text array": (np.array(["b", "a", "b"]), ["a", "b"]),
+    "objects": (np.array(["b", "a", "b"], dtype=object), ["a", "b"]),
+    "pandas text": (pd.Series(["b", "a", "b"]), ["a", "b"]),
+    "pandas categories": (pd.Series(pd.Categorical(["b", "a", "b"])), ["a", "b"]),
+    "polars text": (pl.Series(["b", "a", "b"]), ["a", "b"]),
+    "polars categories": (pl.Series(["b", "a", "b"], dtype=pl.Categorical), ["a", "b"]),
+    "arrow text": (pa.chunked_array([["b", "a", "b"]]), ["a", "b"]),
+    "integers": ([5, 2, 5], [2, 5]),
+    "nullable integers": (pd.Series([5, 2, 5], dtype="Int64"), [2, 5]),
+    "integers among objects": (np.array([5, 2, 5], dtype=object), [2, 5]),
+    "booleans": ([True, False, True], [False, True]),
+    "nullable booleans": (pd.Series([True, False, True], dtype="boolean"), [False, True]),
+    "floats": ([1.0, 0.0, 1.0], [0.0, 1.0]),
+    "one column": (np.array([[5], [2], [5]]), [2, 5]),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_classes_are_read(case):
+    y, classes = CLASSES[case]
+    found = read_classes(y)
+    assert found.classes.tolist() == classes
+    assert found.codes.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("gap", [np.nan, None, pd.NA])
+def test_a_missing_class_is_an_error_that_names_its_row(gap):
+    y = np.array(["a", gap, "b"], dtype=object)
+    with pytest.raises(DataError, match="Input y contains NaN in row 1; drop such rows"):
+        read_classes(y)
+
+
+def test_classes_of_mixed_types_are_an_error():
+    with pytest.raises(DataError, match="Classes must be of one type; got a mixture such as text and numbers"):
+        read_classes(["a", 1, "b"])
+
+
+def test_one_class_is_an_error():
+    with pytest.raises(DataError, match=r"A classifier needs at least 2 classes; got one class \('a'\)"):
+        read_classes(["a", "a"])
+
+
+def test_classes_in_several_columns_are_an_error():
+    with pytest.raises(DataError, match=r"y must be one column of classes; got shape \(2, 2\)"):
+        read_classes(np.zeros((2, 2)))
