@@ -68,7 +68,7 @@ class _Parts:
     share: Array
 
     def variance(self, values: Array) -> Array:
-        """Return the variance over rows, averaged over the outputs (they are on one scale each)."""
+        """Return the variance over rows, per output."""
         centred = values - np.tensordot(self.share, values, axes=1)
         return np.tensordot(self.share, centred**2, axes=1)
 
@@ -222,18 +222,22 @@ def _shrunken_means(bins: IntArray, rest: Array, share: Array) -> Array:
     weight = np.maximum(np.bincount(bins, share), 1e-300)
     out = np.empty((len(weight), rest.shape[1]))
     rows = 1.0 / np.maximum(np.bincount(bins, share**2) / weight**2, 1e-300)  # effective rows of a bin
+    counted = weight @ (1 - 1 / np.maximum(rows, 1.0))  # degrees of freedom within the bins; none if every row is one
     for output in range(rest.shape[1]):
         mean = np.bincount(bins, share * rest[:, output]) / weight
-        inside = np.bincount(bins, share * (rest[:, output] - mean[bins]) ** 2) / weight
+        inside = share @ (rest[:, output] - mean[bins]) ** 2
         between = weight @ (mean - weight @ mean) ** 2
-        noise = weight @ (inside / np.maximum(rows - 1, 1))
+        noise = inside / counted * (weight @ (1 / rows)) if counted > 1e-9 else np.inf
         keep = max(0.0, 1.0 - noise / between) if between > 0 else 0.0
         out[:, output] = weight @ mean + keep * (mean - weight @ mean)
     return out
 
 
 def _bins_of(model: TableModel, cells: Cells, share: Array, feature: int) -> IntArray:
-    """Return the bin of every row: one per level, one for missing, at most 64 quantiles of a number."""
+    """Return the bin of every row: one per level, one for missing, at most 64 quantiles of a number.
+
+    A bin of a number holds four rows or more on average: single rows would explain themselves.
+    """
     start = int(model.schema.offsets[feature])
     within = cells.slot[:, feature] - start
     spec = model.schema.features[feature]
@@ -241,11 +245,12 @@ def _bins_of(model: TableModel, cells: Cells, share: Array, feature: int) -> Int
         return np.unique(within, return_inverse=True)[1]
     position = within + cells.fraction[:, feature]
     distinct, inverse = np.unique(position, return_inverse=True)
-    if len(distinct) <= _BINS:
+    n_bins = min(_BINS, max(1, int(1 / (share @ share)) // 4))
+    if len(distinct) <= n_bins:
         return np.asarray(inverse)
     mass = np.cumsum(np.bincount(inverse, share))
-    bins = np.minimum((mass - np.diff(mass, prepend=0) / 2) * _BINS, _BINS - 1).astype(np.int64)
-    bins[distinct >= spec.n_values] = _BINS  # missing is a bin of its own
+    bins = np.minimum((mass - np.diff(mass, prepend=0) / 2) * n_bins, n_bins - 1).astype(np.int64)
+    bins[distinct >= spec.n_values] = n_bins  # missing is a bin of its own
     return np.unique(bins[inverse], return_inverse=True)[1]
 
 
@@ -269,14 +274,23 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
     cells = table.cells(X)
     if len(cells) == 0:
         raise DataError("A metric needs at least one row; the table has none.")
+    weights = _read_weights(sample_weight, len(cells))
+    kept = np.flatnonzero(weights)  # a row of weight zero is no row, not even for a range
+    cells, weights = cells.take(kept), weights[kept]
     found = table.contributions(cells)
     shape = (len(cells), table.n_features, table.n_outputs)
     values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
-    weights = np.ones(len(cells)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (len(cells),):
-        raise DataError(f"sample_weight must have one value per row ({len(cells)}); got shape {weights.shape}.")
     own = own_effects(table, cells, values, weights)
     return _Parts(table, cells, values, lower, upper, own, weights / weights.sum())
+
+
+def _read_weights(sample_weight: Any, n_rows: int) -> Array:
+    weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise DataError(f"sample_weight must have one value per row ({n_rows}); got shape {weights.shape}.")
+    if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
+        raise DataError("sample_weight must be finite, not negative and not all zero; it is not.")
+    return weights
 
 
 def _metric(name: str, each: Array, overall: float, parts: _Parts) -> FeatureMetric:
