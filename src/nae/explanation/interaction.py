@@ -127,7 +127,9 @@ class _Isolated:
         for at in range(len(self.chosen)):
             experts = self._along(interpolate(self.model.experts, self.lines[at])[:, 0], at)  # (..., K, O, M)
             for held in others:
-                logits = np.broadcast_to(self._logits(at, held), (*self.shape, self.model.n_experts, self.model.n_members))
+                logits = np.broadcast_to(
+                    self._logits(at, held), (*self.shape, self.model.n_experts, self.model.n_members)
+                )
                 rows = logits.reshape(-1, self.model.n_experts, 1, self.model.n_members)
                 weights = self.model.routing.weights(rows).reshape(*logits.shape[:-1], 1, self.model.n_members)
                 out[at] += (weights * experts).sum(axis=-3).mean(axis=-1)

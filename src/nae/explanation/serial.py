@@ -144,7 +144,9 @@ def _decode_array(hint: Any, value: Any) -> AnyArray:
 def _decode_column(values: list[Any]) -> AnyArray:
     if all(isinstance(value, bool) for value in values):
         return np.array(values, dtype=bool)
-    if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values):
+    is_number = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in values]
+    odd = [value for value, known in zip(values, is_number, strict=True) if not known]
+    if all(value is None for value in odd) or (any(is_number) and set(odd) <= {None, "inf", "-inf"}):
         return np.array(values, dtype=np.float64)
     column = np.empty(len(values), dtype=object)
     column[:] = values

@@ -48,7 +48,7 @@ def gather_statistics(model: TableModel, cells: Cells, weights: Array) -> Statis
     return Statistics(
         weight=weight,
         mean=mean,
-        quantiles=np.where(weight[:, None] > 0, quantiles, mean),
+        quantiles=np.where(weight[:, None] > 0, quantiles.clip(*_bounds(model)), mean),
         gate_mean=means,
         variance=np.tensordot(share, (values - np.tensordot(share, values, axes=1)) ** 2, axes=1),
         residual=np.tensordot(share, (values - own) ** 2, axes=1),
@@ -70,7 +70,13 @@ def _mean_effects(gate: MeanGate, cells: Cells, weights: Array, values: Array) -
     if not has_context(gate.model):
         return np.asarray(curve)
     rest = values - interpolate(curve, cells)
-    return np.asarray(curve + slot_means(cells, weights, rest, gate.model.schema.n_slots))
+    return np.asarray(curve + slot_means(cells, weights, rest, gate.model.schema.n_slots)).clip(*_bounds(gate.model))
+
+
+def _bounds(model: TableModel) -> tuple[Array, Array]:
+    """Return the bounds at every slot: rows between two knots may lie outside of those at the nearer one."""
+    lower, upper = model.slot_bounds
+    return lower.astype(np.float64), upper.astype(np.float64)
 
 
 def _gather_context(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -> tuple[Array, Array, Array]:
