@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from narwhals.stable.v2.dependencies import is_into_dataframe
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -248,7 +249,9 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"Found array with 0 sample(s) (shape=(0, {len(columns.arrays)})) while a minimum of 1 is required."
             )
-        validate_data(self, NamedShape(columns), reset=is_fit, skip_check_array=True)
+        # scikit-learn reads names from data frames themselves, of whatever library narwhals knows.
+        named = X if is_into_dataframe(X) else NamedShape(columns)
+        validate_data(self, named, reset=is_fit, skip_check_array=True)
         return columns
 
     def _cells(self, X: Any) -> Cells:
