@@ -43,9 +43,9 @@ def test_scikit_learns_checks_pass_with_the_defaults(estimator, check):
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
     [
-        NAERegressor("poisson", n_members=1, max_epochs=30),
+        NAERegressor("quantile", n_members=1, max_epochs=30),
         NAERegressor(variant="nae-e", n_members=1, max_epochs=30),
-        NAERegressor(encoder="mlp", variant="nae-d", n_experts=4, n_members=1, max_epochs=30),
+        NAERegressor(variant="nae-d", n_members=1, max_epochs=30),
         NAERegressor(additivity=0.9, n_members=1, max_epochs=30),
         NAEClassifier(gate="deep", n_members=1, max_epochs=30),
     ]

@@ -40,7 +40,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     n_experts : int or None
         Experts per feature (the paper's K); 8 unless given, 64 for 'nae-d'.
     n_active : int or None
-        Experts that take part at once (the paper's C); all unless given.
+        Experts that take part at once (the paper's C); all unless given, half of them for 'nae-e'.
     n_members : int
         Networks trained side by side and averaged.
     n_knots : int or None

@@ -47,7 +47,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     n_experts : int or None
         Experts per feature (the paper's K); 8 unless given, 64 for 'nae-d'.
     n_active : int or None
-        Experts that take part at once (the paper's C); all unless given.
+        Experts that take part at once (the paper's C); all unless given, half of them for 'nae-e'.
     n_members : int
         Networks trained side by side and averaged.
     n_knots : int or None
@@ -250,5 +250,5 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = self.loss == "gamma"
+        tags.target_tags.positive_only = self.loss in ("poisson", "gamma", "tweedie")
         return tags

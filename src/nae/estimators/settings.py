@@ -74,10 +74,17 @@ def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> Netw
         n_experts = 64 if params["variant"] == "nae-d" else 8
     if params["additivity"] == 1.0:
         n_experts = 1  # one expert per feature: nothing is left for a gate to decide
-    n_active = n_experts if params["n_active"] is None else params["n_active"]
+    n_active = params["n_active"]
+    if n_active is None:
+        # Equal weights over all experts would leave the gate nothing to choose; the paper takes half of them.
+        n_active = max(1, n_experts // 2) if variant["routing"] == "equal" else n_experts
     if params["additivity"] == 1.0:
         n_active = 1
     gate = variant.get("gate", params["gate"])
+    if params["gate"] not in ("auto", gate):
+        raise ConfigError(
+            f"variant={params['variant']!r} has a {gate} gate; got gate={params['gate']!r}. Leave gate='auto'."
+        )
     if gate == "auto":
         gate = "low-rank" if n_features * n_experts > 2 * params["gate_rank"] else "additive"
     is_mlp = params["encoder"] == "mlp"
@@ -87,7 +94,7 @@ def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> Netw
     return NetworkConfig(
         encoder=params["encoder"],
         gate=gate,
-        routing=variant["routing"],
+        routing="softmax" if variant["routing"] == "gumbel" and is_small else variant["routing"],  # no noise either
         n_experts=int(n_experts),
         n_active=int(n_active),
         n_members=params["n_members"],
