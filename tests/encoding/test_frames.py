@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import fractions
+import types
 
 import numpy as np
 import pandas as pd
@@ -220,6 +221,16 @@ def test_categorical_columns_are_marked():
 def test_the_index_of_a_frame_does_not_matter():
     frame = pd.DataFrame({"a": [1, 2]}, index=[7, 7])
     np.testing.assert_array_equal(read_table(frame).arrays[0], [1, 2])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [pd.DataFrame({"a": [1]}), pl.LazyFrame({"a": [1]}), pa.table({"a": [1]})],
+    ids=["pandas", "polars", "pyarrow"],
+)
+def test_frames_are_known_as_such_before_narwhals_is_loaded(table, monkeypatch):
+    monkeypatch.setattr("nae.encoding.frames.sys", types.SimpleNamespace(modules={}))
+    assert read_table(table).names == ("a",)
 
 
 def test_a_table_without_rows_or_columns_is_read():

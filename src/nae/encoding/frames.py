@@ -38,10 +38,10 @@ def read_table(table: Any) -> Columns:
 
 def _as_narwhals(table: Any) -> Any:
     """Return a narwhals frame, or None for what is not a data frame (and without importing narwhals for arrays)."""
-    module = type(table).__module__.partition(".")[0]
-    if module in ("numpy", "builtins", "scipy", "array"):
+    kind = type(table)  # asked instead of the table: a lazy frame would have to resolve its columns
+    if kind.__module__.partition(".")[0] in ("numpy", "builtins", "scipy", "array"):
         return None
-    if "narwhals" not in sys.modules and not hasattr(table, "columns") and not hasattr(table, "column_names"):
+    if "narwhals" not in sys.modules and not hasattr(kind, "columns") and not hasattr(kind, "column_names"):
         return None
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError

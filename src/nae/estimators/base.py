@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from narwhals.stable.v2.dependencies import is_into_dataframe
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.contributions import Contributions
@@ -19,13 +18,14 @@ from nae.encoding.target import to_array
 from nae.errors import DataError
 from nae.estimators.fitting import Fitted, Rows, Task, fit_model
 from nae.estimators.reading import (
-    NamedShape,
+    check_columns,
     held_out_rows,
     random_rows,
     read_callbacks,
     read_eval_set,
     read_offset,
     read_weight,
+    remember_columns,
 )
 from nae.estimators.settings import SMALL, Settings, resolve
 from nae.tables.explains import Explains
@@ -51,19 +51,20 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         gate: str = "auto",
         n_experts: int | None = None,
         n_active: int | None = None,
-        n_members: int = 4,
+        n_members: int = 8,
         n_knots: int | None = None,
         n_ramps: int = 48,
         n_blocks: int = 2,
-        hidden_dim: int = 64,
+        hidden_dim: int = 32,
         gate_rank: int = 64,
         normalization: str = "layer",
         variation_penalty: float = 0.1,
         output_penalty: float = 0.0,
-        expert_dropout: float = 0.1,
+        context_penalty: float | None = None,
+        expert_dropout: float = 0.0,
         encoder_dropout: float = 0.0,
-        weight_decay: float = 1e-2,
-        learning_rate: float = 3e-3,
+        weight_decay: float = 0.1,
+        learning_rate: float = 5e-3,
         batch_size: int | None = None,
         max_epochs: int | None = None,
         early_stopping_rounds: int | None = None,
@@ -93,6 +94,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         self.normalization = normalization
         self.variation_penalty = variation_penalty
         self.output_penalty = output_penalty
+        self.context_penalty = context_penalty
         self.expert_dropout = expert_dropout
         self.encoder_dropout = encoder_dropout
         self.weight_decay = weight_decay
@@ -183,6 +185,8 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         else:
             codes = rows.target.ravel() if task.classes else None
             random = check_random_state(self.random_state)
+            if settings.n_folds is not None:
+                return rows.with_folds(random_folds(settings.n_folds, codes, len(rows), random)), None
             held_out = random_rows(settings.validation_size, codes, len(rows), random)
         is_held_out = np.zeros(len(rows), dtype=bool)
         is_held_out[held_out] = True
@@ -249,9 +253,10 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"Found array with 0 sample(s) (shape=(0, {len(columns.arrays)})) while a minimum of 1 is required."
             )
-        # scikit-learn reads names from data frames themselves, of whatever library narwhals knows.
-        named = X if is_into_dataframe(X) else NamedShape(columns)
-        validate_data(self, named, reset=is_fit, skip_check_array=True)
+        if is_fit:
+            remember_columns(self, columns)
+        else:
+            check_columns(self, columns)
         return columns
 
     def _cells(self, X: Any) -> Cells:

@@ -1,5 +1,6 @@
-"""Reading what comes with a table: weights, offsets, evaluation sets, and which rows are held out."""
+"""Reading what comes with a table: names, weights, offsets, evaluation sets, and which rows are held out."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,35 +12,53 @@ from nae.encoding import Columns
 from nae.errors import ConfigError, DataError
 
 __all__ = [
-    "NamedShape",
+    "check_columns",
     "held_out_rows",
     "random_rows",
     "read_callbacks",
     "read_eval_set",
     "read_offset",
     "read_weight",
+    "remember_columns",
 ]
 
 
-class NamedShape:
-    """The names and shape of a table, in the form scikit-learn's checks read."""
+def remember_columns(estimator: Any, columns: Columns) -> None:
+    """Note number and names of the columns, as scikit-learn's estimators do."""
+    estimator.n_features_in_ = len(columns.arrays)
+    if columns.names is not None:
+        estimator.feature_names_in_ = np.array(columns.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
 
-    def __init__(self, columns: Columns) -> None:
-        self.shape = (columns.n_rows, len(columns.arrays))
-        if columns.names is not None:
-            self.columns = np.array(columns.names, dtype=object)
-            self._names = columns.names
 
-    def __len__(self) -> int:
-        return self.shape[0]
+def check_columns(estimator: Any, columns: Columns) -> None:
+    """Check that columns are those of the fit, in its order; texts are those that scikit-learn's checks look for.
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "__dataframe__" and "_names" in self.__dict__:
-            return lambda: self
-        raise AttributeError(name)
+    scikit-learn itself reads names from data frames alone; mappings and records have them too.
+    """
+    who, names = type(estimator).__name__, columns.names
+    expected = getattr(estimator, "feature_names_in_", None)
+    if expected is not None and names is not None:
+        if tuple(expected) != names:
+            raise DataError(_other_names(tuple(expected), names))
+    elif expected is not None:
+        warnings.warn(f"X does not have valid feature names, but {who} was fitted with feature names", stacklevel=4)
+    elif names is not None:
+        warnings.warn(f"X has feature names, but {who} was fitted without feature names", stacklevel=4)
+    n_features = estimator.n_features_in_
+    if len(columns.arrays) != n_features:
+        raise DataError(f"X has {len(columns.arrays)} features, but {who} is expecting {n_features} features as input.")
 
-    def column_names(self) -> tuple[str, ...]:
-        return self._names
+
+def _other_names(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
+    text = "The feature names should match those that were passed during fit.\n"
+    unseen, missing = sorted(set(found) - set(expected)), sorted(set(expected) - set(found))
+    for names, title in ((unseen, "unseen at fit time"), (missing, "seen at fit time, yet now missing")):
+        if names:
+            shown = [f"- {name}\n" for name in names[:5]] + ["- ...\n"] * (len(names) > 5)
+            text += f"Feature names {title}:\n{''.join(shown)}"
+    return text if unseen or missing else f"{text}Feature names must be in the same order as they were in fit.\n"
 
 
 def read_weight(sample_weight: Any, n_rows: int) -> Array:
