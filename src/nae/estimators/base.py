@@ -20,6 +20,7 @@ from nae.estimators.fitting import Fitted, Rows, Task, fit_model
 from nae.estimators.reading import (
     check_columns,
     held_out_rows,
+    random_folds,
     random_rows,
     read_callbacks,
     read_eval_set,
@@ -235,7 +236,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             "estimator": type(self).__name__,
             "loss": task.loss.name,
             "n_rows": len(rows),
-            "n_validation_rows": 0 if validation is None else len(validation),
+            "n_validation_rows": _count_held_out(rows, validation, self.n_members),
             "n_epochs": len(fitted.history),
             "best_epoch": fitted.history.best_epoch,
             "stopped": fitted.history.stopped,
@@ -304,3 +305,9 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _count_held_out(rows: Rows, validation: Rows | None, n_members: int) -> int:
+    if rows.fold is not None:
+        return int((rows.fold < n_members).sum())
+    return 0 if validation is None else len(validation)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,19 @@ class Rows:
     target: AnyArray  # (B, O) numbers or (B,) classes
     weight: Array  # (B,)
     offset: Array | None  # (B, O)
+    fold: IntArray | None = None  # (B,), the member that holds the row out
 
     def __len__(self) -> int:
         return len(self.weight)
 
     def take(self, rows: IntArray) -> "Rows":
         offset = None if self.offset is None else self.offset[rows]
-        return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset)
+        fold = None if self.fold is None else self.fold[rows]
+        return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset, fold)
+
+    def with_folds(self, fold: IntArray) -> "Rows":
+        """Return the same rows, each held out by the member its fold names."""
+        return replace(self, fold=fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +163,7 @@ def _tensors(
         target,
         torch.as_tensor(rows.weight / mean_weight, dtype=dtype),
         base,
+        None if rows.fold is None else torch.as_tensor(rows.fold),
     )
 
 

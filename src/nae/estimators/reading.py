@@ -14,6 +14,7 @@ from nae.errors import ConfigError, DataError
 __all__ = [
     "check_columns",
     "held_out_rows",
+    "random_folds",
     "random_rows",
     "read_callbacks",
     "read_eval_set",
@@ -139,6 +140,16 @@ def random_rows(size: float, codes: AnyArray | None, n_rows: int, random: np.ran
         if counts.min() < 2 or len(counts) > min(size, 1 - size) * n_rows:
             codes = None
     return np.asarray(train_test_split(np.arange(n_rows), test_size=size, random_state=random, stratify=codes)[1])
+
+
+def random_folds(n_folds: int, codes: AnyArray | None, n_rows: int, random: np.random.RandomState) -> IntArray:
+    """Return a fold per row, of equal sizes, every class spread evenly over them."""
+    order = random.permutation(n_rows)
+    if codes is not None:
+        order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(n_rows, dtype=np.int64)
+    folds[order] = np.arange(n_rows) % n_folds
+    return folds
 
 
 def _split_once(splitter: Any, target: AnyArray) -> IntArray:

@@ -49,7 +49,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     n_active : int or None
         Experts that take part at once (the paper's C); all unless given, half of them for 'nae-e'.
     n_members : int
-        Networks trained side by side and averaged.
+        Networks trained side by side and averaged; each is validated on rows of its own.
     n_knots : int or None
         Most knots of a number, and most levels of a category before the rare ones share one.
     n_ramps : int
@@ -64,10 +64,13 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         Weight of the spread of the experts (the paper's lambda).
     output_penalty : float
         Weight of the mean square of the contributions.
+    context_penalty : float or None
+        Weight of the share that context has in the contributions' variance, where ``additivity`` is not asked for:
+        0.05 unless given, and none with ``encoder='mlp'``.
     expert_dropout, encoder_dropout : float
         Shares dropped in training; the latter with ``encoder='mlp'`` only.
     weight_decay, learning_rate : float
-        Of AdamW; the rate falls to zero along a cosine.
+        Of AdamW. The rate stays until validation stops improving, then falls to zero.
     batch_size, max_epochs, early_stopping_rounds : int or None
         Rows of a step, most epochs, and epochs without progress on validation before stopping; chosen by the
         number of rows unless given.
@@ -126,19 +129,20 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         gate: str = "auto",
         n_experts: int | None = None,
         n_active: int | None = None,
-        n_members: int = 4,
+        n_members: int = 8,
         n_knots: int | None = None,
         n_ramps: int = 48,
         n_blocks: int = 2,
-        hidden_dim: int = 64,
+        hidden_dim: int = 32,
         gate_rank: int = 64,
         normalization: str = "layer",
         variation_penalty: float = 0.1,
         output_penalty: float = 0.0,
-        expert_dropout: float = 0.1,
+        context_penalty: float | None = None,
+        expert_dropout: float = 0.0,
         encoder_dropout: float = 0.0,
-        weight_decay: float = 1e-2,
-        learning_rate: float = 3e-3,
+        weight_decay: float = 0.1,
+        learning_rate: float = 5e-3,
         batch_size: int | None = None,
         max_epochs: int | None = None,
         early_stopping_rounds: int | None = None,
@@ -169,6 +173,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
             normalization=normalization,
             variation_penalty=variation_penalty,
             output_penalty=output_penalty,
+            context_penalty=context_penalty,
             expert_dropout=expert_dropout,
             encoder_dropout=encoder_dropout,
             weight_decay=weight_decay,

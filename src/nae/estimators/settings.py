@@ -13,6 +13,10 @@ __all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
 
 SMALL = 256  # up to this many rows: full batches, no validation, float64
 
+_MAX_STEPS = 4000
+_EVALUATE_STEPS = 32  # steps between two looks at the validation rows
+_PATIENCE = 8  # looks without progress before the step size falls
+
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},
     "nae-e": {"routing": "equal"},
@@ -30,6 +34,8 @@ class Settings:
     n_ramps: int
     is_small: bool
     validation_size: float
+    n_folds: int | None
+    """Members hold out one of so many parts of the rows each; None holds out one part for all."""
 
 
 def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings:
@@ -44,7 +50,8 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
         _check_number(params, name, least=2 if name == "n_knots" else 1, kind=Integral, or_auto=True)
     _check_number(params, "learning_rate", least=0, is_open=True)
     for name in ("variation_penalty", "output_penalty", "weight_decay"):
-        _check_number(params, name, least=0, or_auto=True)
+        _check_number(params, name, least=0)
+    _check_number(params, "context_penalty", least=0, or_auto=True)
     for name in ("expert_dropout", "encoder_dropout"):
         _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
     _check_number(params, "additivity", least=0, most=1, or_auto=True)
@@ -59,11 +66,12 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
         n_knots = max(256, min(4096, 2**25 // (n_features**2 * network.n_experts))) if is_mlp else 128
     return Settings(
         network=network,
-        training=_training(params, n_rows=n_rows, is_small=is_small, has_routing=network.n_experts > 1),
+        training=_training(params, n_rows=n_rows, network=network),
         n_knots=int(n_knots),
         n_ramps=params["n_ramps"],
         is_small=is_small,
         validation_size=params["validation_size"],
+        n_folds=max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None,
     )
 
 
@@ -107,11 +115,16 @@ def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> Netw
     )
 
 
-def _training(params: dict[str, Any], *, n_rows: int, is_small: bool, has_routing: bool) -> TrainingConfig:
-    batch_size = n_rows if is_small else (params["batch_size"] or 1024)
+def _training(params: dict[str, Any], *, n_rows: int, network: NetworkConfig) -> TrainingConfig:
+    is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
+    batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
     steps_per_epoch = max(1, round(n_rows / batch_size))
-    max_epochs = params["max_epochs"] or (200 if is_small else min(200, max(20, -(-1500 // steps_per_epoch))))
-    patience = params["early_stopping_rounds"] or max(5, max_epochs // 4)
+    max_epochs = params["max_epochs"] or (200 if is_small else max(8, -(-_MAX_STEPS // steps_per_epoch)))
+    evaluate_every = 1 if is_mlp else max(1, min(round(_EVALUATE_STEPS / steps_per_epoch), max_epochs // 10))
+    patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else _PATIENCE * evaluate_every)
+    context_penalty = params["context_penalty"]
+    if context_penalty is None:
+        context_penalty = 0.0 if is_mlp else 0.05
     return TrainingConfig(
         learning_rate=params["learning_rate"],
         weight_decay=params["weight_decay"],
@@ -121,9 +134,16 @@ def _training(params: dict[str, Any], *, n_rows: int, is_small: bool, has_routin
         warmup_steps=min(50, max(1, max_epochs * steps_per_epoch // 10)),
         variation_penalty=params["variation_penalty"],
         output_penalty=params["output_penalty"],
-        additivity=params["additivity"] if has_routing else None,
+        context_penalty=context_penalty,
+        additivity=params["additivity"] if network.n_experts > 1 else None,
         time_limit=params["time_limit"],
+        schedule="cosine" if is_mlp or is_small else "plateau",
+        evaluate_every=evaluate_every,
     )
+
+
+def _batch_size(n_rows: int) -> int:
+    return 256 if n_rows < 8_000 else 512 if n_rows < 100_000 else 1024
 
 
 def _check_choice(params: dict[str, Any], name: str, options: Any) -> None:

@@ -33,8 +33,6 @@ class TrainingConfig:
     """'cosine' falls to zero over the epochs; 'plateau' stays until validation stops improving, then falls."""
     cooldown: float = 0.5
     """Steps of the fall of 'plateau', as a share of those that led to the best epoch."""
-    averaging: float = 0.0
-    """Decay of the running mean of the weights that is evaluated and kept; 0 keeps the weights themselves."""
     evaluate_every: int = 1
     """Epochs between two looks at the validation rows."""
     context_penalty: float = 0.0

@@ -8,7 +8,7 @@ from torch import Tensor
 from nae.network.network import Routed
 from nae.training.penalties import weighted_mean
 
-__all__ = ["Dial"]
+__all__ = ["Dial", "context_share"]
 
 
 class Dial:
@@ -26,27 +26,35 @@ class Dial:
 
     def penalty(self, routed: Routed, weight: Tensor) -> Tensor:
         """Return the penalty per member, and move the controller one step."""
-        context, spread = context_variance(routed, weight)
+        own = own_effect(routed, weight)
         with torch.no_grad():
+            # What users get is the mean of the members, which is more additive than each: steer by that.
+            context, spread = context_variance(
+                routed.contributions.mean(dim=-1, keepdim=True), own.mean(dim=-1, keepdim=True), weight
+            )
             score_variance = spread.sum(dim=1, keepdim=True)
-            ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).mean()
+            ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).clamp(max=1.0).mean()
             self.running.lerp_(1 - ratio, 0.05)
             self.log_gamma.add_(0.05 * (self.target - self.running)).clamp_(-9.0, 4.0)
             gamma = self.log_gamma.exp()
-        return gamma * context_share(context, spread)
+        return gamma * context_share(routed, weight, own)
 
 
-def context_variance(routed: Routed, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return per output, feature and member the variance that context causes, and the whole variance (detached)."""
+def own_effect(routed: Routed, weight: Tensor) -> Tensor:
+    """Return each contribution with its feature's mean routing, (B, O, F, M): what context cannot change."""
     mean_routing = weighted_mean(routed.routing, weight)  # (K, F, M)
-    own = (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)  # (B, O, F, M)
-    contributions = routed.contributions
+    return (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)
+
+
+def context_variance(contributions: Tensor, own: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return per output, feature and member the variance that context causes, and the whole variance (detached)."""
     context = weighted_mean((contributions - own) ** 2, weight)  # (O, F, M)
     centre = weighted_mean(contributions, weight)
-    spread = weighted_mean((contributions - centre) ** 2, weight).detach()
-    return context, spread
+    return context, weighted_mean((contributions - centre) ** 2, weight).detach()
 
 
-def context_share(context: Tensor, spread: Tensor) -> Tensor:
-    """Return the mean share of context per member; small contributions are not blown up."""
-    return (context / (spread + 1e-2)).mean(dim=(0, 1))
+def context_share(routed: Routed, weight: Tensor, own: Tensor | None = None) -> Tensor:
+    """Return the mean share of context in the variance of the contributions, per member."""
+    own = own_effect(routed, weight) if own is None else own
+    context, spread = context_variance(routed.contributions, own, weight)
+    return (context / (spread + 1e-2)).mean(dim=(0, 1))  # the constant keeps small contributions from being blown up

@@ -13,7 +13,7 @@ from nae.errors import TrainingError
 from nae.network.network import Network, Routed
 from nae.training.config import TrainingConfig
 from nae.training.data import TrainingRows
-from nae.training.dial import Dial, context_share, context_variance
+from nae.training.dial import Dial, context_share
 from nae.training.history import Epoch, History
 from nae.training.losses import Loss
 from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
@@ -23,7 +23,8 @@ __all__ = ["Callback", "train"]
 
 Callback = Callable[..., Any]
 _TOLERANCE = 0.02  # a model within this of the dial's target counts as having reached it
-_EVALUATION_ROWS = 8192
+_EVALUATION_ROWS = 4096  # rows evaluated at once
+_VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
 
 
 def train(
@@ -122,7 +123,7 @@ class _Run:
         )
         self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows) if self.is_on_knots else None
-        self.average = [p.detach().clone() for p in network.parameters()] if config.averaging else []
+        self.held_out = _held_out_rows(rows, network.config.n_members)
         self.n_steps = 0
         self.cooling_from: int | None = None
         self.cooling_steps = 1
@@ -191,9 +192,6 @@ class _Run:
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()
         self.optimiser.step()
-        if self.average:
-            current = [p.detach() for p in self.network.parameters()]
-            torch._foreach_lerp_(self.average, current, 1 - self.config.averaging)
         return value
 
     def _set_rate(self) -> None:
@@ -231,7 +229,7 @@ class _Run:
         if self.dial is not None:
             objective = objective + self.dial.penalty(routed, batch.weight)
         elif config.context_penalty and routed.experts.shape[1] > 1:
-            objective = objective + config.context_penalty * context_share(*context_variance(routed, batch.weight))
+            objective = objective + config.context_penalty * context_share(routed, batch.weight)
         return value, objective.sum()
 
     def _variation(self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None) -> Tensor:
@@ -246,10 +244,9 @@ class _Run:
         """Return the validation loss of the weights that would be kept."""
         if validation is None and rows.fold is None:
             return None
-        self._swap_average()
         self.network.eval()
         tables = self.network.evaluate_knots() if self.is_on_knots else None
-        found = rows if validation is None else validation
+        found = rows.take(self.held_out) if validation is None else validation
         total = torch.zeros((), device=found.weight.device, dtype=found.weight.dtype)
         weight = total.clone()
         for part in torch.arange(len(found), device=found.weight.device).split(_EVALUATION_ROWS):
@@ -262,15 +259,7 @@ class _Run:
             counted = batch.weight.unsqueeze(-1) * (1.0 if held_out is None else held_out)
             total += (per_row * counted).sum()
             weight += counted.sum()
-        self._swap_average()
         return float(total / weight)
-
-    def _swap_average(self) -> None:
-        """Exchange the weights and their running mean."""
-        for average, parameter in zip(self.average, self.network.parameters(), strict=False):
-            current = parameter.data
-            parameter.data = average.data
-            average.data = current
 
     def record(self, epoch: Epoch, *, has_validation: bool) -> None:
         """Add an epoch to the history and keep its state if it is the best."""
@@ -280,9 +269,7 @@ class _Run:
         if not has_validation or (is_short_of_target and self._best is None):
             self.history.best_epoch = epoch.epoch  # nothing to choose by, or nothing to choose from yet
         elif value is not None and not is_short_of_target and (self._best is None or value < self._best.value):
-            self._swap_average()
             state = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
-            self._swap_average()
             self._best = _Best(value, state)
             self.history.best_epoch = epoch.epoch
 
@@ -291,8 +278,7 @@ class _Run:
         if self._best is not None:
             self.network.load_state_dict(self._best.state)
         else:
-            self._swap_average()
-        self.network.eval()
+            self.network.eval()
 
 
 class _Replay:
@@ -323,6 +309,14 @@ class _Replay:
                 self.value = self.run.step(self.rows.take(self.batch))
         self.graph.replay()
         return self.value
+
+
+def _held_out_rows(rows: TrainingRows, n_members: int) -> Tensor:
+    """Return the rows that some member holds out, at most as many as a validation needs."""
+    if rows.fold is None:
+        return torch.empty(0, dtype=torch.int64)
+    found = torch.nonzero(rows.fold < n_members).flatten()
+    return found[:: -(-len(found) // _VALIDATION_ROWS)]
 
 
 def _slot_share(network: Network, rows: TrainingRows) -> Tensor:
