@@ -11,7 +11,7 @@ from nae.explanation.reference import require_statistics
 from nae.explanation.shapes import value_order
 from nae.tables.model import TableModel
 
-__all__ = ["N_PANELS", "Axis", "make_axis", "make_line", "row_counts"]
+__all__ = ["N_PANELS", "Axis", "central_range", "make_axis", "make_line", "row_counts"]
 
 N_PANELS = 5  # values of a third feature
 _CENTRAL = 0.995  # a long tail would leave a map empty
@@ -59,8 +59,18 @@ def _spread_numbers(knots: Array, weight: Array, resolution: int) -> Array:
     if resolution == N_PANELS:
         levels = (np.arange(N_PANELS) + 0.5) / N_PANELS
         return np.unique(np.interp(levels, mass, knots))
-    low, high = np.interp([1 - _CENTRAL, _CENTRAL], mass, knots)
+    low, high = central_range(knots, weight)
     return np.linspace(low, high, resolution) if high > low else knots[[0, -1]]
+
+
+def central_range(knots: Array, weight: Array) -> tuple[float, float]:
+    """Return the outermost knots within the central 99 % of the weight."""
+    if weight.sum() <= 0:
+        return float(knots[0]), float(knots[-1])
+    mass = (np.cumsum(weight) - weight / 2) / weight.sum()
+    low = min(int(np.searchsorted(mass, 1 - _CENTRAL)), len(knots) - 1)
+    high = max(int(np.searchsorted(mass, _CENTRAL, side="right")) - 1, 0)
+    return float(knots[low]), float(knots[max(low, high)])
 
 
 def make_axis(model: TableModel, i: int, line: Cells) -> Axis:

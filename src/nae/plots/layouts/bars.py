@@ -1,0 +1,217 @@
+"""The layouts of importance bars and of a waterfall."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nae._typing import IntArray
+from nae.errors import UserError
+from nae.explanation.local import LocalExplanation
+from nae.explanation.shapes import GlobalExplanation
+from nae.links import link_named
+from nae.plots.style import (
+    decimals_for,
+    format_fixed,
+    format_number,
+    format_signed,
+    format_value,
+    pick_output,
+    score_label,
+)
+
+__all__ = ["ImportanceBar", "ImportanceLayout", "Step", "WaterfallLayout", "lay_out_importance", "lay_out_waterfall"]
+
+
+@dataclass(frozen=True)
+class ImportanceBar:
+    """One feature: how much its contribution varies, and how much of that its own value explains."""
+
+    name: str
+    importance: float
+    own: float  # the part of the bar that its own value explains
+    additivity: float
+    stability: float | None
+
+
+@dataclass(frozen=True)
+class ImportanceLayout:
+    """Importance bars, the largest first."""
+
+    bars: tuple[ImportanceBar, ...]
+    rest: tuple[int, float]  # how many features are not shown, and their largest importance
+    label: str
+    note: str
+
+
+def lay_out_importance(
+    explanation: GlobalExplanation,
+    *,
+    output: str | int | None = None,
+    unit: str | None = None,
+    max_features: int = 20,
+) -> ImportanceLayout:
+    """Return the importance of the features; over all outputs unless one is given."""
+    o = None if output is None and len(explanation.outputs) > 1 else pick_output(explanation.outputs, output)
+    bars = []
+    for shape in explanation.ranked(o):
+        variance = shape.importance**2 if o is None else shape.importance[[o]] ** 2
+        own = variance * (shape.additivity if o is None else shape.additivity[[o]])
+        size = float(np.sqrt(variance.mean()))
+        additivity = float(own.sum() / variance.sum()) if variance.sum() > 0 else 1.0
+        stability = None
+        if shape.stability is not None:
+            stability = float(shape.stability.mean() if o is None else shape.stability[o])
+        bars.append(ImportanceBar(shape.name, size, size * additivity, additivity, stability))
+    hidden = bars[max_features:]
+    parts = [
+        f"additivity {explanation.additivity:.2f}",
+        f"interaction share {explanation.interaction_share:.2f}",
+        f"cancellation {explanation.cancellation:.2f}",
+    ]
+    if explanation.stability is not None:
+        parts.append(f"stability {explanation.stability:.2f}")
+    return ImportanceLayout(
+        bars=tuple(bars[:max_features]),
+        rest=(len(hidden), max((bar.importance for bar in hidden), default=0.0)),
+        label=f"standard deviation of the contribution to {score_label(explanation, o, unit)}",
+        note=" · ".join(parts),
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One contribution on the way from the intercept to the score."""
+
+    label: str  # 'Latitude = 37.9'
+    start: float
+    end: float
+    own_end: float  # where the own effect alone would have led
+    lower: float  # the least and the most it could have led to
+    upper: float
+    contribution: str  # in words: '+0.83'
+    own: str
+    shift: str
+    cause: str  # the feature with the largest part in the shift, and that part
+    is_rest: bool
+
+    @property
+    def kept(self) -> tuple[float, float]:
+        """From where to where the own effect is visible: what the context did not take back."""
+        own, shift = self.own_end - self.start, self.end - self.own_end
+        if own * shift >= 0:
+            return self.start, self.own_end
+        return (self.start, self.end) if abs(shift) < abs(own) else (self.start, self.start)
+
+
+@dataclass(frozen=True)
+class WaterfallLayout:
+    """A row from intercept to score."""
+
+    steps: tuple[Step, ...]
+    intercept: float
+    score: float
+    decimals: int
+    title: str
+    label: str
+    note: str
+    x_range: tuple[float, float]
+
+
+def lay_out_waterfall(
+    explanation: LocalExplanation,
+    row: int = 0,
+    *,
+    output: str | int | None = None,
+    unit: str | None = None,
+    max_features: int = 10,
+) -> WaterfallLayout:
+    """Return the waterfall of one row; of several classes, that of the predicted one unless ``output`` is given."""
+    if not -len(explanation) <= row < len(explanation):
+        raise UserError(f"row must be in [0, {len(explanation) - 1}]; got {row}.")
+    score, one = explanation.score[row], explanation[row]
+    is_predicted = output is None and explanation.link == "softmax"
+    o = int(score.argmax()) if is_predicted else pick_output(explanation.outputs, output)
+    values = explanation.values[row, :, o]
+    order = np.argsort(-np.abs(values), kind="stable")
+    if len(order) > max_features:
+        order = order[: max_features - 1]
+    others = np.setdiff1d(np.arange(len(values)), order)
+    groups = [np.array([i]) for i in order] + ([others] if len(others) else [])
+    starts = np.cumsum([float(explanation.intercept[o]), *(float(values[group].sum()) for group in groups)])
+    ends = [float(starts[0]), float(score[o])]
+    for group, start in zip(groups, starts, strict=False):
+        ends += [start + float(bound[0, group, o].sum()) for bound in (one.lower, one.upper, one.own)]
+    decimals = decimals_for(max(ends) - min(ends))
+    steps = tuple(
+        _step(one, group, o, float(start), decimals=decimals) for group, start in zip(groups, starts, strict=False)
+    )
+    room = 0.04 * (max(ends) - min(ends)) or 1.0
+    return WaterfallLayout(
+        steps=steps,
+        intercept=float(explanation.intercept[o]),
+        score=float(score[o]),
+        decimals=decimals,
+        title=_title(one, o, decimals),
+        label=score_label(explanation, o, unit),
+        note=_note(explanation, order, o),
+        x_range=(min(ends) - room, max(ends) + room),
+    )
+
+
+def _step(one: LocalExplanation, group: IntArray, o: int, start: float, *, decimals: int) -> Step:
+    """Return the step of one feature, or of several together."""
+    value, own = float(one.values[0, group, o].sum()), float(one.own[0, group, o].sum())
+    is_rest = len(group) > 1
+    label, cause = f"{len(group)} other features", ""
+    if not is_rest:
+        i = int(group[0])
+        label = f"{one.feature_names[i]} = {format_value(one.columns[i][0])}"
+        if one.parts.shape[-1] and one.parts[0, i, o, 0] != 0:
+            who = one.feature_names[int(one.causes[0, i, o, 0])]
+            cause = f"{who} {format_signed(float(one.parts[0, i, o, 0]), decimals)}"
+    return Step(
+        label=label,
+        start=start,
+        end=start + value,
+        own_end=start + own,
+        lower=start + float(one.lower[0, group, o].sum()),
+        upper=start + float(one.upper[0, group, o].sum()),
+        contribution=format_signed(value, decimals),
+        own=format_signed(own, decimals),
+        shift=format_signed(value - own, decimals),
+        cause=cause,
+        is_rest=is_rest,
+    )
+
+
+def _title(explanation: LocalExplanation, o: int, decimals: int) -> str:
+    prediction = float(explanation.prediction[0, o])
+    name = explanation.outputs[o]
+    if explanation.link in ("logit", "softmax"):
+        said = f"probability of {name}: {_percent(prediction)}"
+    else:
+        is_score = explanation.link == "identity"
+        said = f"prediction: {format_fixed(prediction, decimals) if is_score else format_number(prediction)}"
+        said = said if name == "score" else f"{name}, {said}"
+    if explanation.target is not None:
+        truth = explanation.target[0]
+        truth = truth[o] if np.ndim(truth) else truth
+        said += f" · truth: {format_value(truth)}"
+    return said
+
+
+def _note(explanation: LocalExplanation, order: IntArray, o: int) -> str:
+    link = link_named(explanation.link)
+    base = link.inverse(explanation.intercept)
+    average = float(base[o]) if np.ndim(base) else float(base)
+    shown = _percent(average) if explanation.link in ("logit", "softmax") else format_number(average)
+    parts = [f"intercept alone: {shown}"]
+    if explanation.stability is not None:
+        parts.append(f"stability of the attributions shown: {float(explanation.stability[order, o].mean()):.2f}")
+    return " · ".join(parts)
+
+
+def _percent(share: float) -> str:
+    if 0.001 <= share <= 0.999:
+        return f"{100 * share:.3g} %"
+    return "< 0.1 %" if share < 0.5 else "> 99.9 %"

@@ -1,0 +1,154 @@
+"""The layouts of the dial's frontier, training curves, and two models compared."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nae._typing import Array
+from nae.errors import UserError
+from nae.explanation.shapes import GlobalExplanation
+from nae.plots.layouts.shape import ShapeLayout, lay_out_shape
+from nae.plots.style import pick_output
+
+__all__ = [
+    "CompareLayout",
+    "FrontierLayout",
+    "FrontierPoint",
+    "TrainingLayout",
+    "lay_out_compare",
+    "lay_out_frontier",
+    "lay_out_training",
+]
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """A model on the way from flexible to additive."""
+
+    additivity: float
+    score: float
+    error: float = 0.0  # standard error of the score
+    label: str = ""
+    is_chosen: bool = False
+    series: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FrontierLayout:
+    """Score against additivity, one line per series."""
+
+    series: tuple[tuple[str, tuple[FrontierPoint, ...]], ...]
+    x_label: str
+    y_label: str
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingLayout:
+    """What happened epoch by epoch."""
+
+    epochs: Array
+    loss: Array
+    validation: Array  # NaN where nothing was held out
+    additivity: Array  # NaN where it was not measured
+    best_epoch: int
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class CompareLayout:
+    """The same feature in two models, on one scale."""
+
+    first: ShapeLayout
+    second: ShapeLayout
+    names: tuple[str, str]
+    importances: tuple[float, float]
+    y_range: tuple[float, float]
+
+
+def lay_out_frontier(
+    points: Iterable[Any], *, score_label: str = "score", is_lower_better: bool = True
+) -> FrontierLayout:
+    """Return the frontier of points: :class:`FrontierPoint`, or anything with ``additivity`` and ``score``."""
+    found = [_as_point(point) for point in points]
+    if not found:
+        raise UserError("A frontier needs at least one point; got none.")
+    names = list(dict.fromkeys(point.series for point in found))
+    series = tuple(
+        (name, tuple(sorted((p for p in found if p.series == name), key=lambda point: point.additivity)))
+        for name in names
+    )
+    better = "lower" if is_lower_better else "higher"
+    return FrontierLayout(series, "additivity", score_label, f"{better} is better · 1 is a sum of single effects")
+
+
+def _as_point(point: Any) -> FrontierPoint:
+    if isinstance(point, FrontierPoint):
+        return point
+    label = getattr(point, "label", None)
+    target = getattr(point, "target", None)
+    if label is None:
+        label = "" if target is None else f"{target:g}"
+    return FrontierPoint(
+        additivity=float(point.additivity),
+        score=float(point.score),
+        error=float(getattr(point, "error", 0.0) or 0.0),
+        label=label,
+        is_chosen=bool(getattr(point, "is_chosen", False)),
+        series=str(getattr(point, "series", "")),
+    )
+
+
+def lay_out_training(history: Any) -> TrainingLayout:
+    """Return the curves of a :class:`~nae.training.History`, or of its ``to_dict()``."""
+    if isinstance(history, dict):
+        epochs, best, stopped = history["epochs"], history["best_epoch"], history["stopped"]
+    else:
+        epochs, best, stopped = list(history), history.best_epoch, history.stopped
+    if not epochs:
+        raise UserError("Training curves need at least one epoch; got none.")
+
+    def column(name: str) -> Array:
+        found = [epoch[name] if isinstance(epoch, dict) else getattr(epoch, name) for epoch in epochs]
+        return np.array([np.nan if value is None else value for value in found], dtype=np.float64)
+
+    seconds = float(np.nansum(column("seconds")))
+    return TrainingLayout(
+        epochs=column("epoch"),
+        loss=column("loss"),
+        validation=column("validation"),
+        additivity=column("additivity"),
+        best_epoch=int(best),
+        note=f"{stopped} · best epoch {best} of {len(epochs)} · {seconds:.3g} s",
+    )
+
+
+def lay_out_compare(
+    first: GlobalExplanation,
+    second: GlobalExplanation,
+    *,
+    features: Sequence[str] | None = None,
+    output: str | int | None = None,
+    unit: str | None = None,
+    names: tuple[str, str] = ("first", "second"),
+    max_levels: int = 12,
+) -> tuple[CompareLayout, ...]:
+    """Return the features that both models have, the most important of either first."""
+    o = pick_output(first.outputs, output)
+    if first.outputs != second.outputs:
+        raise UserError(f"Two models are compared on the same outputs; got {first.outputs} and {second.outputs}.")
+    shared = [name for name in first.feature_names if name in second.feature_names]
+    if not shared:
+        raise UserError("Two models are compared on the features they share; these share none.")
+    size = {n: max(float(first.feature(n).importance[o]), float(second.feature(n).importance[o])) for n in shared}
+    chosen = features or sorted(shared, key=lambda name: -size[name])
+    found = []
+    for name in chosen:
+        one = lay_out_shape(first, name, output=o, unit=unit, max_levels=max_levels)
+        two = lay_out_shape(second, name, output=o, unit=unit, max_levels=max_levels)
+        found.append((one, two, (float(first.feature(name).importance[o]), float(second.feature(name).importance[o]))))
+    low = min(min(one.y_range[0], two.y_range[0]) for one, two, _ in found)
+    high = max(max(one.y_range[1], two.y_range[1]) for one, two, _ in found)
+    return tuple(CompareLayout(one, two, names, sizes, (low, high)) for one, two, sizes in found)

@@ -1,0 +1,177 @@
+"""The layouts of pair maps, three-way panels and the interaction matrix."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nae._typing import Array, BoolArray
+from nae.errors import ConfigError, UserError
+from nae.explanation.grid import Axis
+from nae.explanation.interaction import InteractionExplanation
+from nae.explanation.strength import InteractionStrength
+from nae.plots.style import format_value, pick_output, score_label
+
+__all__ = ["MapAxis", "MapLayout", "MatrixLayout", "lay_out_map", "lay_out_matrix", "lay_out_panels"]
+
+_FEW = 7  # values of a feature that still make readable lines
+
+
+@dataclass(frozen=True, eq=False)
+class MapAxis:
+    """One side of a map."""
+
+    label: str
+    is_number: bool
+    centres: Array  # (value,), numbers; positions where the values are no numbers
+    edges: Array  # (value + 1,)
+    ticks: tuple[str, ...]  # one text per value, for what is no number
+
+
+@dataclass(frozen=True, eq=False)
+class MapLayout:
+    """A map of effects: colour by (x, y), or a line along x per value of y."""
+
+    x: MapAxis
+    y: MapAxis
+    values: Array  # (y, x)
+    has_data: BoolArray  # (y, x), whether rows lie there; all true when no rows were given
+    limit: float  # colours run from -limit to limit
+    is_lines: bool
+    title: str
+    label: str
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLayout:
+    """Who changes how whom counts."""
+
+    names: tuple[str, ...]
+    values: Array  # (feature changed, feature that changes it)
+    hidden: int  # features left out, the weakest
+    label: str
+
+
+def lay_out_map(
+    explanation: InteractionExplanation,
+    *,
+    output: str | int | None = None,
+    unit: str | None = None,
+    effect: str = "total",
+    kind: str = "auto",
+) -> MapLayout:
+    """Return the map of a pair: the first feature along x, the second along y (or one line per value of it)."""
+    if len(explanation.axes) != 2:
+        raise UserError(f"A pair map takes two features; this explanation has {list(explanation.feature_names)}.")
+    if kind not in ("auto", "map", "lines"):
+        raise ConfigError(f"kind must be 'auto', 'map' or 'lines'; got {kind!r}.")
+    o = pick_output(explanation.outputs, output)
+    values = _effect(explanation, effect)[..., o]
+    first, second = explanation.axes
+    is_lines = kind == "lines" or (kind == "auto" and _wants_lines(first, second))
+    support = explanation.support
+    if is_lines and _is_few(first) and not _is_few(second):  # lines run along the longer feature
+        first, second, values = second, first, values.T
+        support = None if support is None else support.T
+    return _layout(explanation, (first, second), values, support, o=o, unit=unit, effect=effect, is_lines=is_lines)
+
+
+def lay_out_panels(
+    explanation: InteractionExplanation,
+    *,
+    output: str | int | None = None,
+    unit: str | None = None,
+    effect: str = "total",
+) -> tuple[MapLayout, ...]:
+    """Return one map per value of the third feature, all on one scale of colours."""
+    if len(explanation.axes) != 3:
+        raise UserError(f"Panels take three features; this explanation has {list(explanation.feature_names)}.")
+    o = pick_output(explanation.outputs, output)
+    values = _effect(explanation, effect)[..., o]
+    first, second, third = explanation.axes
+    support = None if explanation.support is None else explanation.support.sum(axis=2)
+    found = []
+    limit = _limit(values, None if support is None else np.repeat(support[..., None] > 0, len(third.labels), axis=2))
+    for at, text in enumerate(third.labels):
+        number = third.numbers[at]
+        shown = text if np.isnan(number) or third.kind != "number" else format_value(float(f"{number:.4g}"))
+        layout = _layout(explanation, (first, second), values[:, :, at], support, o=o, unit=unit, effect=effect)
+        found.append(replace(layout, title=f"{third.name} = {shown}", limit=limit))
+    return tuple(found)
+
+
+def lay_out_matrix(
+    strength: InteractionStrength, *, output: str | None = None, unit: str | None = None, max_features: int = 20
+) -> MatrixLayout:
+    """Return the directed matrix of the features that take most part in interactions, in their own order."""
+    matrix = strength.matrix(output)
+    part = np.sqrt((matrix**2).sum(axis=0) + (matrix**2).sum(axis=1))
+    kept = np.sort(np.argsort(-part, kind="stable")[:max_features])
+    suffix = f" ({unit})" if unit else ""
+    return MatrixLayout(
+        names=tuple(strength.feature_names[i] for i in kept),
+        values=matrix[np.ix_(kept, kept)],
+        hidden=len(part) - len(kept),
+        label=f"typical change of the contribution{suffix}",
+    )
+
+
+def _layout(
+    explanation: InteractionExplanation,
+    axes: tuple[Axis, Axis],
+    values: Array,
+    support: Array | None,
+    *,
+    o: int,
+    unit: str | None,
+    effect: str,
+    is_lines: bool = False,
+) -> MapLayout:
+    has_data = np.ones(values.shape, dtype=bool) if support is None else support > 0
+    names = " and ".join(axis.name for axis in axes)
+    word = "effect" if effect == "total" else "pure interaction"
+    return MapLayout(
+        x=_side(axes[0]),
+        y=_side(axes[1]),
+        values=values.T,
+        has_data=has_data.T,
+        limit=_limit(values, has_data),
+        is_lines=is_lines,
+        title=f"{names}: {word}",
+        label=f"{word} on {score_label(explanation, o, unit)}",
+        note=explanation.note,
+    )
+
+
+def _effect(explanation: InteractionExplanation, effect: str) -> Array:
+    if effect not in ("total", "pure"):
+        raise ConfigError(f"effect must be 'total' or 'pure'; got {effect!r}.")
+    return explanation.total if effect == "total" else explanation.pure
+
+
+def _side(axis: Axis) -> MapAxis:
+    is_number = axis.kind == "number" and not np.isnan(axis.numbers).any() and len(axis.numbers) > 1
+    centres = axis.numbers if is_number else np.arange(len(axis.labels), dtype=np.float64)
+    middle = (centres[1:] + centres[:-1]) / 2
+    if len(centres) > 1:
+        first, last = centres[0] - (middle[0] - centres[0]), centres[-1] + (centres[-1] - middle[-1])
+    else:
+        first, last = centres[0] - 0.5, centres[0] + 0.5
+    edges = np.concatenate([[first], middle, [last]])
+    return MapAxis(axis.name, is_number, centres, edges, axis.labels)
+
+
+def _limit(values: Array, has_data: BoolArray | None) -> float:
+    seen = values if has_data is None else values[has_data]
+    return max(float(np.abs(seen).max(initial=0.0)), 1e-12)
+
+
+def _is_few(axis: Axis) -> bool:
+    return len(axis.labels) <= _FEW
+
+
+def _wants_lines(first: Axis, second: Axis) -> bool:
+    """Return whether one side is short and the other an ordered line: then lines say more than colours."""
+    if _is_few(first) and first.kind != "number" and second.kind == "number":
+        return True
+    return _is_few(second) and first.kind == "number" and len(first.labels) > 1

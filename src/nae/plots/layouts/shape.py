@@ -1,0 +1,221 @@
+"""The layout of a shape plot: the effect of one feature, its band, its dots and its density."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nae._typing import Array
+from nae.explanation.grid import central_range
+from nae.explanation.shapes import FeatureShape, GlobalExplanation
+from nae.plots.style import format_value, pick_output, score_label
+
+__all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "value_range"]
+
+_TAIL = 1.6  # how much longer the whole range must be to be called a long tail
+_BINS = 40
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A density bar; the tallest has height 1."""
+
+    left: float
+    right: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Level:
+    """A value that stands by itself: a category, a boolean, missing or unseen."""
+
+    label: str
+    role: str  # 'value', 'other', 'missing' or 'unseen'
+    mean: float
+    lower: float
+    upper: float
+    low: float  # where most contributions begin (the 5 % quantile)
+    high: float  # and end (95 %)
+    share: float  # of the rows
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeLayout:
+    """Everything a shape plot shows. A number has a curve, and levels beside it; anything else has levels alone."""
+
+    title: str
+    effect_label: str
+    is_number: bool
+    x: Array  # (point,), along the number
+    mean: Array
+    lower: Array
+    upper: Array
+    low: Array
+    high: Array
+    density: tuple[Bar, ...]
+    levels: tuple[Level, ...]
+    hidden: int  # levels left out, the rarest
+    dots_at: Array  # the number, or the position of the level
+    dots: Array
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    note: str
+
+
+def lay_out_shape(
+    explanation: GlobalExplanation,
+    feature: str,
+    *,
+    output: str | int | None = None,
+    unit: str | None = None,
+    max_levels: int = 40,
+) -> ShapeLayout:
+    """Return the layout of one feature."""
+    shape, o = explanation.feature(feature), pick_output(explanation.outputs, output)
+    curve = np.flatnonzero([role == "value" for role in shape.roles]) if shape.is_number else np.empty(0, dtype=int)
+    levels, hidden, places = _levels(shape, o, explanation.quantile_levels, max_levels)
+    x = shape.numbers[curve]
+    x_range = value_range(x, shape.weight[curve]) if len(x) else (-0.5, len(levels) - 0.5)
+    dots_at, dots = _dots(shape, o, places)
+    low, high = _inner(explanation.quantile_levels)
+    parts = (shape.mean, shape.lower, shape.upper, shape.quantiles[low], shape.quantiles[high])
+    mean, lower, upper, q_low, q_high = (part[curve, o] for part in parts)
+    layout = ShapeLayout(
+        title=shape.name,
+        effect_label=f"effect on {score_label(explanation, o, unit)}",
+        is_number=shape.is_number,
+        x=x,
+        mean=mean,
+        lower=lower,
+        upper=upper,
+        low=q_low,
+        high=q_high,
+        density=_density(x, shape.weight[curve], x_range) if len(x) else (),
+        levels=levels,
+        hidden=hidden,
+        dots_at=dots_at,
+        dots=dots,
+        x_range=x_range,
+        y_range=(0.0, 1.0),
+        note=_note(shape, o, x, x_range, hidden),
+    )
+    return replace(layout, y_range=_effect_range(layout))
+
+
+def lay_out_shapes(
+    explanation: GlobalExplanation,
+    *,
+    features: tuple[str, ...] | None = None,
+    output: str | int | None = None,
+    unit: str | None = None,
+    max_levels: int = 12,
+    share_scale: bool = True,
+) -> tuple[ShapeLayout, ...]:
+    """Return the layouts of several features, the most important first, all on one scale of effects."""
+    o = pick_output(explanation.outputs, output)
+    names = features or tuple(shape.name for shape in explanation.ranked(o))
+    layouts = [lay_out_shape(explanation, name, output=o, unit=unit, max_levels=max_levels) for name in names]
+    if share_scale and layouts:
+        low, high = min(one.y_range[0] for one in layouts), max(one.y_range[1] for one in layouts)
+        layouts = [replace(one, y_range=(low, high)) for one in layouts]
+    return tuple(layouts)
+
+
+def value_range(x: Array, weight: Array) -> tuple[float, float]:
+    """Return the range of values to show: all, or the central 99 % where long tails would squeeze it."""
+    low, high = float(x[0]), float(x[-1])
+    if len(x) < 3 or weight.sum() <= 0:
+        return (low, high) if high > low else (low - 0.5, high + 0.5)
+    inner_low, inner_high = central_range(x, weight)
+    if inner_high <= inner_low or high - low <= _TAIL * (inner_high - inner_low):
+        return low, high
+    return inner_low, inner_high
+
+
+def _levels(
+    shape: FeatureShape, o: int, levels: tuple[float, ...], max_levels: int
+) -> tuple[tuple[Level, ...], int, dict[int, int]]:
+    """Return the levels to show, how many are hidden, and where each value of the feature went."""
+    known = [at for at, role in enumerate(shape.roles) if role in ("value", "other")]
+    kept = [] if shape.is_number else known
+    if len(kept) > max_levels:
+        frequent = sorted(kept, key=lambda at: -shape.weight[at])[:max_levels]
+        kept = [at for at in kept if at in set(frequent)]
+    hidden = 0 if shape.is_number else len(known) - len(kept)
+    missing, unseen = shape.roles.index("missing"), shape.roles.index("unseen")
+    kept += [missing] if shape.weight[missing] > 0 else []
+    kept += [unseen] if shape.kind == "category" else []
+    low, high = _inner(levels)
+    found = tuple(
+        Level(
+            label=shape.labels[at],
+            role=shape.roles[at],
+            mean=float(shape.mean[at, o]),
+            lower=float(shape.lower[at, o]),
+            upper=float(shape.upper[at, o]),
+            low=float(shape.quantiles[low, at, o]),
+            high=float(shape.quantiles[high, at, o]),
+            share=float(shape.weight[at]),
+        )
+        for at in kept
+    )
+    return found, hidden, {at: place for place, at in enumerate(kept)}
+
+
+def _inner(levels: tuple[float, ...]) -> tuple[int, int]:
+    return 0, len(levels) - 1
+
+
+def _dots(shape: FeatureShape, o: int, places: dict[int, int]) -> tuple[Array, Array]:
+    if shape.dots is None or shape.dots_at is None:
+        return np.empty(0), np.empty(0)
+    if shape.is_number:
+        known = ~np.isnan(shape.dots_at)
+        return shape.dots_at[known], shape.dots[known, o]
+    at = shape.dots_at
+    if shape.kind == "boolean":
+        at = np.where(np.isnan(at), len(shape.labels) - 2, np.searchsorted(shape.numbers[:-2], at))
+    moved = np.array([places.get(int(value), -1) for value in at])
+    return moved[moved >= 0].astype(np.float64), shape.dots[moved >= 0, o]
+
+
+def _density(x: Array, weight: Array, x_range: tuple[float, float]) -> tuple[Bar, ...]:
+    """Return bars: one per value where there are few, otherwise a histogram of equal bins.
+
+    A knot speaks for the values around it, so its weight is spread half-way to its neighbours.
+    """
+    inside = (x >= x_range[0]) & (x <= x_range[1])
+    if inside.sum() <= _BINS:
+        gap = float(np.diff(x[inside]).min()) if inside.sum() > 1 else x_range[1] - x_range[0]
+        top = max(float(weight[inside].max(initial=0.0)), 1e-300)
+        half = 0.4 * gap
+        return tuple(
+            Bar(float(at) - half, float(at) + half, float(w) / top) for at, w in zip(x, weight, strict=True) if w > 0
+        )
+    middle = (x[1:] + x[:-1]) / 2
+    edges = np.concatenate([[x[0]], middle, [x[-1]]])
+    mass = np.concatenate([[0.0], np.cumsum(weight)])
+    bins = np.linspace(*x_range, _BINS + 1)
+    height = np.diff(np.interp(bins, edges, mass))
+    height = height / max(float(height.max()), 1e-300)
+    return tuple(Bar(*map(float, one)) for one in zip(bins[:-1], bins[1:], height, strict=True))
+
+
+def _effect_range(layout: ShapeLayout) -> tuple[float, float]:
+    inside = (layout.x >= layout.x_range[0]) & (layout.x <= layout.x_range[1])
+    ends = [*layout.lower[inside], *layout.upper[inside], 0.0]
+    for level in layout.levels:
+        ends += [level.lower, level.upper]
+    low, high = float(np.min(ends)), float(np.max(ends))
+    room = 0.06 * (high - low) if high > low else 1.0
+    return low - room, high + room
+
+
+def _note(shape: FeatureShape, o: int, x: Array, x_range: tuple[float, float], hidden: int) -> str:
+    parts = [f"additivity {shape.additivity[o]:.2f}"]
+    if shape.stability is not None:
+        parts.append(f"stability {shape.stability[o]:.2f}")
+    if len(x) and (x_range[0] > x[0] or x_range[1] < x[-1]):
+        parts.append(f"values reach {format_value(float(x[-1] if x_range[1] < x[-1] else x[0]))}")
+    if hidden:
+        parts.append(f"{hidden} rarer levels hidden")
+    return " · ".join(parts)

@@ -1,0 +1,1 @@
+"""Layouts drawn with matplotlib: for papers and print."""

@@ -1,0 +1,129 @@
+"""Importance bars and the waterfall of one row."""
+
+from typing import TYPE_CHECKING
+
+from nae.plots.layouts.bars import ImportanceLayout, Step, WaterfallLayout
+from nae.plots.matplotlib.canvas import new_axes, set_legend, set_title, tidy
+from nae.plots.style import STYLE, decimals_for, format_fixed, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_importance", "draw_waterfall"]
+
+_COLUMNS = (46.0, 88.0, 132.0, 142.0)  # points right of the axes: total, own, context, cause
+
+
+def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title: str = "Importance") -> "Axes":
+    """Draw how much every contribution varies, split into own value and context."""
+    from matplotlib import patches
+
+    bars = layout.bars
+    longest = max((bar.importance for bar in bars), default=0.0)
+    decimals = decimals_for(longest)
+    ax = new_axes(ax, (6.2, max(2.2, 1.4 + 0.27 * len(bars))))
+    y = range(len(bars))
+    ax.barh(y, [bar.own for bar in bars], height=0.68, color=STYLE.main, linewidth=0)
+    ax.barh(
+        y, [bar.importance - bar.own for bar in bars], left=[bar.own for bar in bars], height=0.68,
+        color=STYLE.accent_soft, hatch="////", edgecolor=STYLE.paper, linewidth=0,
+    )  # fmt: skip
+    for at, bar in enumerate(bars):
+        words = f"{format_fixed(bar.importance, decimals)}  ·  {100 * bar.additivity:.0f} % own"
+        if bar.stability is not None:
+            words += f"  ·  stability {bar.stability:.2f}"
+        ax.annotate(
+            words, (bar.importance, at), (4, 0), textcoords="offset points", va="center", fontsize="x-small",
+            color=STYLE.soft,
+        )  # fmt: skip
+    ax.set_yticks(y, [shorten(bar.name, 28) for bar in bars], parse_math=False)
+    ax.set_ylim(len(bars) - 0.4, -0.6)
+    ax.set_xlim(0, 1.45 * longest or 1.0)
+    label = layout.label
+    if layout.rest[0]:
+        label += f"\n{layout.rest[0]} more features, each at most {format_fixed(layout.rest[1], decimals)}"
+    ax.set_xlabel(label, fontsize="small", color=STYLE.ink, parse_math=False)
+    tidy(ax, grid="x")
+    ax.tick_params(axis="y", length=0, labelsize="small")
+    set_title(ax, title, layout.note)
+    handles = [
+        patches.Patch(facecolor=STYLE.main, label="its own value decides"),
+        patches.Patch(facecolor=STYLE.accent_soft, hatch="////", edgecolor=STYLE.paper, label="context decides"),
+    ]
+    set_legend(ax, handles, drop=52 if layout.rest[0] else 38)
+    return ax
+
+
+def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
+    """Draw the way from the intercept to the score of one row."""
+    from matplotlib import lines, patches
+
+    steps, last = layout.steps, len(layout.steps) - 1
+    ax = new_axes(ax, (8.4, 1.8 + 0.38 * len(steps)))
+    for at, step in enumerate(steps):
+        _draw_step(ax, at, step)
+        ax.plot(
+            [step.end, step.end],
+            [at - 0.3, at + (0.3 if at == last else 0.7)],
+            color=STYLE.ink,
+            linewidth=1.1,
+            zorder=3,
+        )
+        for place, text in zip(_COLUMNS, (step.contribution, step.own, step.shift, step.cause), strict=True):
+            _write(ax, at, place, shorten(text, 26), is_bold=place == _COLUMNS[0])
+    for place, text in zip(_COLUMNS, ("total", "own", "context", "mostly because of"), strict=True):
+        _write(ax, -0.85, place, text, is_soft=True)
+    ax.axvline(layout.intercept, color=STYLE.soft, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.5)
+    ax.set_xlim(*layout.x_range)
+    ax.set_ylim(last + 0.95, -0.75)
+    _mark(ax, layout.intercept, -0.6, f"intercept {format_fixed(layout.intercept, layout.decimals)}", layout)
+    ax.plot([layout.score] * 2, [last + 0.3, last + 0.95], color=STYLE.ink, linewidth=1.1)
+    _mark(ax, layout.score, last + 0.68, f"score {format_fixed(layout.score, layout.decimals)}", layout, is_bold=True)
+    ax.set_yticks(range(len(steps)), [shorten(step.label, 34) for step in steps], parse_math=False)
+    ax.set_xlabel(layout.label, fontsize="small", color=STYLE.ink, parse_math=False)
+    tidy(ax, grid="x")
+    ax.tick_params(axis="y", length=0, labelsize="small")
+    set_title(ax, layout.title, layout.note)
+    handles = [
+        patches.Patch(facecolor=STYLE.positive, label="adds"),
+        patches.Patch(facecolor=STYLE.negative, label="takes"),
+        patches.Patch(facecolor=STYLE.accent_soft, hatch="/////", edgecolor=STYLE.paper, label="because of context"),
+        lines.Line2D([], [], color=STYLE.soft, linewidth=1, label="guaranteed bounds"),
+    ]
+    set_legend(ax, handles, drop=38)
+    return ax
+
+
+def _draw_step(ax: "Axes", at: int, step: Step) -> None:
+    """Draw the own effect as a plain bar, what the context added or took back as a hatched one, and the bounds."""
+    ax.plot([step.lower, step.upper], [at, at], color=STYLE.soft, linewidth=1.0, zorder=1.2)
+    for end in (step.lower, step.upper):
+        ax.plot([end, end], [at - 0.12, at + 0.12], color=STYLE.soft, linewidth=1.0, zorder=1.2)
+    left, right = step.kept
+    own_colour = STYLE.positive if step.own_end >= step.start else STYLE.negative
+    ax.barh(at, right - left, left=left, height=0.52, color=own_colour, linewidth=0, zorder=2)
+    shift_colour = STYLE.accent_soft if step.end >= step.own_end else STYLE.band
+    ax.barh(
+        at, step.end - step.own_end, left=step.own_end, height=0.52, color=shift_colour, hatch="/////",
+        edgecolor=STYLE.paper, linewidth=0, zorder=2,
+    )  # fmt: skip
+
+
+def _write(ax: "Axes", at: float, place: float, text: str, *, is_bold: bool = False, is_soft: bool = False) -> None:
+    """Write into a column at the right of the axes; the first three are set flush right."""
+    ax.annotate(
+        text, (1, at), (place, 0), xycoords=ax.get_yaxis_transform(), textcoords="offset points", va="center",
+        ha="left" if place == _COLUMNS[-1] else "right", fontsize="x-small" if is_soft else "small",
+        fontweight="bold" if is_bold else "normal", color=STYLE.soft if is_soft else STYLE.ink, annotation_clip=False,
+        parse_math=False,
+    )  # fmt: skip
+
+
+def _mark(ax: "Axes", x: float, y: float, text: str, layout: WaterfallLayout, *, is_bold: bool = False) -> None:
+    """Write beside a vertical line, on the side with room."""
+    is_left = x > (layout.x_range[0] + layout.x_range[1]) / 2
+    ax.annotate(
+        text, (x, y), (-4 if is_left else 4, 0), textcoords="offset points", ha="right" if is_left else "left",
+        va="center", fontsize="small" if is_bold else "x-small", fontweight="bold" if is_bold else "normal",
+        color=STYLE.ink if is_bold else STYLE.soft,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Layouts drawn with plotly: for notebooks and pages, with values on hover."""

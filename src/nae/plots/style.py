@@ -1,0 +1,132 @@
+"""Colours that colour-blind readers tell apart, and words that fit: what all pictures share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nae.errors import UserError, did_you_mean
+
+__all__ = [
+    "STYLE",
+    "Style",
+    "decimals_for",
+    "format_fixed",
+    "format_number",
+    "format_signed",
+    "format_value",
+    "pick_output",
+    "score_label",
+    "shorten",
+]
+
+
+@dataclass(frozen=True)
+class Style:
+    """The palette: Okabe and Ito's colours, chosen to differ in lightness too, so that they survive a grey printer."""
+
+    ink: str = "#1a1a1a"
+    soft: str = "#5f6368"  # secondary text
+    faint: str = "#d9dce1"  # grid lines
+    paper: str = "#ffffff"
+    main: str = "#0b4f8a"  # curves and own effects
+    band: str = "#9cc3e4"  # between the bounds
+    inner: str = "#5b9bd0"  # where most contributions lie
+    dot: str = "#0072b2"
+    density: str = "#e3e6ea"
+    accent: str = "#d55e00"  # context, the second model, the chosen point
+    accent_soft: str = "#f0b088"
+    positive: str = "#b0460a"
+    negative: str = "#0b4f8a"
+    series: tuple[str, ...] = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+    # Blue to vermilion through white: differs in lightness on both sides and for every kind of colour vision.
+    diverging: tuple[str, ...] = (
+        "#053061", "#1d62a3", "#5b9bd0", "#aacfe8", "#f7f7f7", "#f6c4a2", "#e58a4f", "#c2520f", "#6b2a00",
+    )  # fmt: skip
+    sequential: tuple[str, ...] = ("#f7fbff", "#d3e4f3", "#9cc3e4", "#5b9bd0", "#1d62a3", "#053061")
+
+
+STYLE = Style()
+
+
+def shorten(text: str, limit: int = 28) -> str:
+    """Return a text of at most ``limit`` characters, the middle left out; line breaks become blanks."""
+    flat = " ".join(text.split())
+    if len(flat) <= limit:
+        return flat
+    head = (limit - 1) * 2 // 3
+    return f"{flat[:head].rstrip()}…{flat[len(flat) - (limit - 1 - head) :].lstrip()}"
+
+
+def format_number(value: float) -> str:
+    """Return a number with three telling digits, a true minus sign, and thousands set apart."""
+    if not np.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    digits = int(np.floor(np.log10(abs(value))))
+    text = f"{value:.2e}" if digits >= 15 or digits < -5 else f"{value:,.{max(0, 2 - digits)}f}"
+    if "." in text and "e" not in text:
+        text = text.rstrip("0").rstrip(".")
+    return text.replace("-", "−")
+
+
+def format_value(value: object) -> str:
+    """Return a value of a feature as it would be written in a table."""
+    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return "missing"
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        is_long = 1e5 <= abs(float(value)) < 1e15
+        return (f"{float(value):,.0f}" if is_long else f"{float(value):.6g}").replace("-", "−")
+    return str(value)
+
+
+def decimals_for(span: float) -> int:
+    """Return how many decimals tell apart what lies within ``span``: two telling digits of a hundredth of it."""
+    if not np.isfinite(span) or span <= 0:
+        return 2
+    return int(np.clip(2 - np.floor(np.log10(span)), 0, 12))
+
+
+def format_fixed(value: float, decimals: int) -> str:
+    """Return a number with a fixed count of decimals, as in a column."""
+    text = f"{value:,.{decimals}f}"
+    return (text[1:] if float(text.replace(",", "")) == 0 and text.startswith("-") else text).replace("-", "−")
+
+
+def format_signed(value: float, decimals: int) -> str:
+    """Return a number with its sign and a fixed count of decimals."""
+    text = format_fixed(value, decimals)
+    return f"+{text}" if not text.startswith("−") and float(text.replace(",", "")) != 0 else text
+
+
+def pick_output(outputs: tuple[str, ...], output: str | int | None) -> int:
+    """Return the position of the output to draw; needed where there are several."""
+    if output is None:
+        if len(outputs) > 1:
+            shown = ", ".join(repr(name) for name in outputs[:4])
+            raise UserError(f"This explanation has {len(outputs)} outputs ({shown}, …); pass output= one of them.")
+        return 0
+    if isinstance(output, str):
+        if output not in outputs:
+            raise UserError(f"No output is called {output!r}.{did_you_mean(output, outputs)}")
+        return outputs.index(output)
+    if not -len(outputs) <= output < len(outputs):
+        raise UserError(f"An output's position must be in [0, {len(outputs) - 1}]; got {output}.")
+    return output % len(outputs)
+
+
+def score_label(explanation: Any, output: int | None, unit: str | None = None) -> str:
+    """Return what a contribution adds to, in words: 'log-odds of yes', 'prediction (USD)'."""
+    name = "" if output is None else explanation.outputs[output]
+    if explanation.link == "logit":
+        label = f"log-odds of {name}" if name else "log-odds"
+    elif explanation.link == "softmax":
+        label = f"score of class {name}" if name else "class scores"
+    elif explanation.link == "log":
+        label = "log of the prediction" if name in ("", "score") else f"log of {name}"
+    else:
+        label = "prediction" if name in ("", "score") else name
+    return f"{label} ({unit})" if unit else label
