@@ -1,0 +1,46 @@
+import subprocess
+import sys
+
+import pytest
+
+import nae
+
+HEAVY = ("torch", "sklearn", "scipy", "pandas", "polars", "pyarrow", "matplotlib", "plotly", "rich")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return which of the heavy packages a fresh Python has loaded after ``statement``."""
+    code = f"{statement}\nimport sys\nprint(*(name for name in {HEAVY!r} if name in sys.modules))"
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_the_public_names_are_sorted_and_unique() -> None:
+    assert nae.__all__ == sorted(set(nae.__all__))
+
+
+@pytest.mark.parametrize("name", nae.__all__)
+def test_a_public_name_can_be_imported(name: str) -> None:
+    assert getattr(nae, name) is not None
+
+
+def test_dir_shows_the_public_names() -> None:
+    assert set(nae.__all__) <= set(dir(nae))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'nae' has no attribute 'NAERegresor'"):
+        _ = nae.NAERegresor
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert loaded_by("import nae") == set()
+
+
+@pytest.mark.parametrize("name", ["TableModel", "Contributions", "load", "metrics", "presets", "datasets"])
+def test_a_part_that_needs_no_training_loads_nothing_heavy(name: str) -> None:
+    assert loaded_by(f"from nae import {name}") == set()
+
+
+def test_the_check_sees_what_is_loaded() -> None:
+    assert loaded_by("import nae.estimators") >= {"torch", "sklearn"}
