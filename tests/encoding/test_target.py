@@ -76,6 +76,11 @@ def test_an_infinite_number_is_an_error_that_names_its_row():
         read_numbers([1.0, np.inf])
 
 
+def test_a_number_whose_square_overflows_is_an_error():
+    with pytest.raises(DataError, match=r"y must lie within ±1e\+100; row 1 does not. Divide y by a constant"):
+        read_numbers([1.0, -1e200])
+
+
 def test_rows_that_are_not_used_need_no_number():
     found = read_numbers([1.0, np.nan], is_used=np.array([True, False]))
     assert found.values[0] == 1

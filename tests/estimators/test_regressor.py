@@ -10,8 +10,8 @@ from nae.errors import ConfigError, DataError
 FAST = {"n_members": 1, "n_experts": 3, "hidden_dim": 16, "max_epochs": 100, "random_state": 0}
 
 
-@pytest.fixture(scope="module")
-def X() -> np.ndarray:
+@pytest.fixture(name="X", scope="module")
+def rows() -> np.ndarray:
     return np.random.default_rng(0).uniform(-1, 1, (150, 2))
 
 

@@ -11,6 +11,8 @@ from nae.errors import DataError
 
 __all__ = ["ClassTarget", "NumberTarget", "read_classes", "read_numbers"]
 
+_LARGEST = 1e100  # squares of targets must be finite
+
 
 @dataclass(frozen=True, eq=False)
 class NumberTarget:
@@ -54,6 +56,9 @@ def read_numbers(y: Any, *, domain: str = "any", is_used: BoolArray | None = Non
         row = int(np.flatnonzero(~np.isfinite(used).all(axis=1))[0])
         what = "NaN" if np.isnan(used[row]).any() else "infinity"
         raise DataError(f"Input y contains {what} in row {rows[row]}; drop the rows without a target.")
+    if np.abs(used).max(initial=0) > _LARGEST:
+        row = int(np.flatnonzero((np.abs(used) > _LARGEST).any(axis=1))[0])
+        raise DataError(f"y must lie within ±{_LARGEST:g}; row {rows[row]} does not. Divide y by a constant.")
     if domain == "non-negative" and used.min(initial=0) < 0:
         raise DataError(f"This loss needs a target of at least 0; got {used.min():g}.")
     if domain == "positive" and used.min(initial=1) <= 0:

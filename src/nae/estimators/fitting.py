@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -170,21 +171,23 @@ def _tensors(
 @contextmanager
 def _seeded_torch(seed: int, *, n_jobs: int | None, device: torch.device) -> Iterator[torch.Generator]:
     """Seed torch and set its threads for a block, leaving both as they were."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ConfigError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
     threads = torch.get_num_threads()
     gpus = [device.index or 0] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=gpus):
         torch.manual_seed(seed)
         try:
             if n_jobs is not None:
-                torch.set_num_threads(n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs))
+                torch.set_num_threads(int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs))
             yield torch.Generator().manual_seed(seed)
         finally:
             torch.set_num_threads(threads)
 
 
 def _load_state(network: Network, state: dict[str, AnyArray]) -> None:
-    own = network.state_dict()
-    if any(name in own and own[name].shape != array.shape for name, array in state.items()):
+    own = {name: tensor.shape for name, tensor in network.state_dict().items() if name != "inputs"}
+    if own != {name: array.shape for name, array in state.items()}:
         raise DataError(
             "warm_start needs the shapes of the fit before; a size parameter or the features changed. "
             "Set warm_start=False to start again."

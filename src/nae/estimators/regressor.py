@@ -236,7 +236,9 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
             spread = np.sqrt(share @ (rest - centre) ** 2)
             spread[spread <= 1e-12 * np.maximum(np.abs(centre), 1e-300)] = 1.0
         else:
-            centre = np.log(np.maximum(share @ values, 1e-12) / (share @ np.exp(base)))
+            most = base.max(axis=0)
+            exposure = most + np.log(share @ np.exp(base - most))  # its logarithm, without overflow
+            centre = np.log(np.maximum(share @ values, 1e-12)) - exposure
             spread = np.ones_like(centre)
         return rows, Task(loss, Scale(centre, spread), target.names)
 

@@ -8,6 +8,7 @@ import torch
 
 from nae._typing import Array, IntArray
 from nae.encoding import Cells, Schema
+from nae.errors import TrainingError
 from nae.explanation.statistics import gather_statistics
 from nae.links import Link
 from nae.network import Network
@@ -69,6 +70,11 @@ def assemble(
     model = _centre(model, cells, weights)
     is_double = network.intercept.dtype == torch.float64
     model = model if is_double else _to_single(model)
+    if not all(np.isfinite(array).all() for array in (model.experts, model.intercept, model.gate.terms)):
+        raise TrainingError(
+            "Training diverged: the tables it left are not finite. "
+            "Lower learning_rate, or look for extreme values in the target, the weights or the offset."
+        )
     return replace(model, statistics=gather_statistics(model, cells, weights))
 
 
@@ -101,7 +107,8 @@ def _to_single(model: TableModel) -> TableModel:
     gate = model.gate
 
     def single(array: Array) -> Array:
-        return array.astype(np.float32)
+        with np.errstate(over="ignore"):
+            return array.astype(np.float32)
 
     mix = None if gate.mix is None else single(gate.mix)
     mix_bias = None if gate.mix_bias is None else single(gate.mix_bias)

@@ -268,7 +268,7 @@ class _Run:
         is_short_of_target = self.dial is not None and (epoch.additivity or 0.0) < self.dial.target - _TOLERANCE
         if not has_validation or (is_short_of_target and self._best is None):
             self.history.best_epoch = epoch.epoch  # nothing to choose by, or nothing to choose from yet
-        elif value is not None and not is_short_of_target and (self._best is None or value < self._best.value):
+        elif value is not None and not is_short_of_target and value < (self._best.value if self._best else math.inf):
             state = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
             self._best = _Best(value, state)
             self.history.best_epoch = epoch.epoch
@@ -278,7 +278,8 @@ class _Run:
         if self._best is not None:
             self.network.load_state_dict(self._best.state)
         else:
-            self.network.eval()
+            self.history.best_epoch = len(self.history)
+        self.network.eval()
 
 
 class _Replay:

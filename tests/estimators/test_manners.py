@@ -1,0 +1,247 @@
+"""Training people can live with: stopping, progress, continuing, devices, and errors instead of NaN."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from nae import NAEClassifier, NAERegressor
+from nae.errors import ConfigError, DataError, TrainingError
+
+FAST = {"n_members": 1, "n_experts": 2, "hidden_dim": 8, "max_epochs": 5, "random_state": 0}
+
+
+@pytest.fixture(name="X", scope="module")
+def table() -> np.ndarray:
+    return np.random.default_rng(0).uniform(-1, 1, (300, 2))
+
+
+@pytest.fixture(scope="module")
+def y(X) -> np.ndarray:
+    return X[:, 0] * np.sign(X[:, 1])
+
+
+def test_the_history_tells_every_epoch(X, y):
+    history = NAERegressor(additivity=0.8, **FAST).fit(X, y).history_
+    assert len(history) == 5
+    assert [epoch.epoch for epoch in history] == [1, 2, 3, 4, 5]
+    assert history.stopped == "ran all epochs"
+    assert all(np.isfinite(history.column("loss")))
+    assert history.column("seconds") == sorted(history.column("seconds"))
+    assert all(0 <= value <= 1 for value in history.column("additivity"))
+    assert history.column("validation")[-1] is not None
+    assert json.loads(json.dumps(history.to_dict()))["best_epoch"] == history.best_epoch
+
+
+def test_the_model_knows_how_it_was_trained(X, y):
+    model = NAERegressor("huber", **FAST).fit(X, y)
+    training = model.model_.training
+    assert training["estimator"] == "NAERegressor"
+    assert training["loss"] == "huber"
+    assert training["n_epochs"] == model.n_iter_ == 5
+    assert training["best_epoch"] == model.history_.best_epoch
+    assert training["validation_loss"] == model.history_[model.history_.best_epoch - 1].validation
+    assert json.loads(json.dumps(training)) == training
+
+
+def test_the_loss_falls(X, y):
+    losses = NAERegressor(**FAST | {"max_epochs": 40}).fit(X[:200], y[:200]).history_.column("loss")
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("encoder", ["piecewise", "mlp"])
+def test_training_stops_when_validation_does_not_improve_and_keeps_the_best(X, encoder):
+    noise = np.random.default_rng(1).normal(size=300)
+    params = FAST | {"max_epochs": 300, "hidden_dim": 16, "learning_rate": 1e-2}
+    model = NAERegressor(encoder=encoder, early_stopping_rounds=5, **params).fit(X, noise)
+    history = model.history_
+    assert len(history) < 300
+    assert "validation" in history.stopped
+    seen = [value for value in history.column("validation") if value is not None]
+    best = history[history.best_epoch - 1].validation
+    assert best == min(seen)
+    assert seen[-1] > best
+
+
+def test_the_best_weights_are_kept_not_the_last(X):
+    noise = np.random.default_rng(2).normal(size=300)
+    held_out = np.arange(200, 300)
+    params = FAST | {"max_epochs": 60, "hidden_dim": 32, "learning_rate": 2e-2, "validation": held_out}
+    model = NAERegressor(**params).fit(X, noise)
+    kept = np.mean((model.predict(X[held_out]) - noise[held_out]) ** 2) / noise.var()
+    assert kept == pytest.approx(min(v for v in model.history_.column("validation") if v is not None), rel=1e-3)
+    assert model.history_.best_epoch < len(model.history_)
+
+
+def test_a_time_limit_ends_training_with_a_model(X, y):
+    started = time.monotonic()
+    model = NAERegressor(time_limit=0.2, **FAST | {"max_epochs": 100_000}).fit(X[:100], y[:100])
+    assert time.monotonic() - started < 5
+    assert model.history_.stopped == "time limit of 0.2 s"
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_callbacks_are_told_every_epoch_by_keyword(X, y):
+    told = []
+    NAERegressor(callbacks=[lambda **epoch: told.append(epoch)], **FAST).fit(X, y)
+    assert [epoch["epoch"] for epoch in told] == [1, 2, 3, 4, 5]
+    assert set(told[0]) == {"epoch", "n_epochs", "loss", "validation", "additivity", "seconds"}
+    assert told[0]["n_epochs"] == 5
+
+
+@pytest.mark.parametrize("answer", [True, "stop"])
+def test_a_callback_may_ask_to_stop(X, y, answer):
+    def after_two(*, epoch, **_):
+        return answer if epoch == 2 else None
+
+    model = NAERegressor(callbacks=[after_two], **FAST).fit(X, y)
+    assert len(model.history_) == 2
+    assert model.history_.stopped == "after_two asked to stop"
+
+
+@pytest.mark.parametrize("callbacks", [print, [1]])
+def test_callbacks_must_be_functions(X, y, callbacks):
+    with pytest.raises(ConfigError, match="callbacks must be a list of functions; got"):
+        NAERegressor(callbacks=callbacks, **FAST).fit(X, y)
+
+
+def test_a_progress_bar_is_shown_on_request(X, y, capsys):
+    NAERegressor(verbose=True, additivity=0.9, **FAST).fit(X, y)
+    shown = capsys.readouterr().out
+    for word in ("epoch", "5/5", "loss", "validation", "additivity", "left"):
+        assert word in shown
+
+
+def test_nothing_is_printed_unless_asked(X, y, capsys):
+    NAERegressor(**FAST).fit(X, y).predict(X)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended(X, y):
+    model = NAERegressor(warm_start=True, **FAST | {"max_epochs": 30}).fit(X[:200], y[:200])
+    first = model.history_.column("loss")
+    model.fit(X[:200], y[:200])
+    second = model.history_.column("loss")
+    assert second[0] < 0.7 * first[0]
+    assert second[0] == pytest.approx(first[-1], rel=0.3)
+    assert all(isinstance(array, np.ndarray) for array in model._state.values())
+
+
+def test_a_cold_start_forgets(X, y):
+    model = NAERegressor(**FAST).fit(X, y)
+    assert not hasattr(model, "_state")
+    first = model.predict(X)
+    np.testing.assert_array_equal(model.fit(X, y).predict(X), first)
+    model.set_params(warm_start=True).fit(X, y)
+    assert hasattr(model, "_state")
+    model.set_params(warm_start=False).fit(X, y)
+    assert not hasattr(model, "_state")
+
+
+def test_a_warm_start_keeps_knots_and_takes_new_rows(X, y):
+    model = NAERegressor(warm_start=True, **FAST).fit(X[:100], y[:100])
+    knots = model.model_.schema.knots.copy()
+    model.fit(X[100:], y[100:])
+    np.testing.assert_array_equal(model.model_.schema.knots, knots)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"n_experts": 3}, {"hidden_dim": 9}, {"n_members": 2}, {"gate": "deep"}, {"n_blocks": 1}, {"variant": "nae-d"}],
+    ids=str,
+)
+def test_a_warm_start_of_another_shape_is_an_error(X, y, change):
+    model = NAERegressor(warm_start=True, **FAST).fit(X, y)
+    with pytest.raises(DataError, match=r"warm_start needs the shapes of the fit before; .* Set warm_start=False"):
+        model.set_params(**change).fit(X, y)
+
+
+def test_a_warm_start_on_other_features_or_classes_is_an_error(X):
+    labels = np.resize(["a", "b", "c"], 300)
+    model = NAEClassifier(warm_start=True, **FAST).fit(X, labels)
+    match = "warm_start needs the features and classes of the fit before; they changed. Set warm_start=False"
+    with pytest.raises(DataError, match=match):
+        model.fit(X[:, :1], labels)
+    with pytest.raises(DataError, match=match):
+        model.fit({"a": X[:, 0], "b": X[:, 1]}, labels)
+    with pytest.raises(DataError, match=match):
+        model.fit(X, np.resize(["a", "b", "d"], 300))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_threads_are_asked_for(X, y, n_jobs):
+    seen = []
+    NAERegressor(n_jobs=n_jobs, callbacks=[lambda **_: seen.append(torch.get_num_threads())], **FAST).fit(
+        X[:50], y[:50]
+    )
+    assert seen[0] == (n_jobs if n_jobs > 0 else torch.multiprocessing.cpu_count())
+
+
+def test_no_threads_at_all_are_an_error(X, y):
+    with pytest.raises(ConfigError, match="n_jobs must be a whole number but 0, or None; got 0"):
+        NAERegressor(n_jobs=0, **FAST).fit(X, y)
+
+
+def test_an_unknown_device_is_an_error(X, y):
+    with pytest.raises(ConfigError, match="device must be 'auto', 'cpu' or 'cuda'; got 'tpu'"):
+        NAERegressor(device="tpu", **FAST).fit(X, y)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_a_gpu_that_is_not_there_is_an_error_with_a_hint(X, y, device):
+    with pytest.raises(
+        ConfigError, match=f"device='{device}' needs a CUDA GPU, and torch sees none; use device='auto'"
+    ):
+        NAERegressor(device=device, **FAST).fit(X, y)
+
+
+@pytest.mark.parametrize("n_rows", [100, 300])
+@pytest.mark.parametrize("max_epochs", [1, 2, 20])
+def test_a_run_that_diverges_ends_with_an_error(X, y, n_rows, max_epochs):
+    params = FAST | {"max_epochs": max_epochs, "learning_rate": 1e30, "batch_size": 64}
+    try:
+        model = NAERegressor(**params).fit(X[:n_rows], y[:n_rows])
+    except TrainingError as error:
+        assert "Training diverged" in str(error)  # noqa: PT017
+        assert "Lower learning_rate" in str(error)  # noqa: PT017
+    else:
+        assert np.isfinite(model.predict(X)).all()
+        assert max_epochs <= 2  # the last step is not looked at, and did no harm
+
+
+def test_a_run_that_diverges_says_where_and_what_to_do(X, y):
+    match = r"Training diverged: .* Lower learning_rate, or look for extreme values in the target"
+    with pytest.raises(TrainingError, match=match):
+        NAERegressor("poisson", **FAST | {"learning_rate": 1e6}).fit(X, np.exp(y) * 1e5)
+
+
+@pytest.mark.parametrize("extreme", [1e4, -1e4])
+def test_an_offset_beyond_reason_does_not_overflow(X, y, extreme):
+    offset = np.where(np.arange(100) == 3, extreme, 0.0)
+    model = NAERegressor("poisson", **FAST).fit(X[:100], np.exp(y[:100]), offset=offset)
+    assert np.isfinite(model.contributions(X).values).all()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e20, 1e90])
+@pytest.mark.parametrize("n_rows", [100, 300])
+def test_a_target_of_any_size_is_learned_or_refused(X, y, n_rows, scale):
+    try:
+        model = NAERegressor(**FAST).fit(X[:n_rows], scale * y[:n_rows])
+    except TrainingError as error:
+        assert "extreme values in the target" in str(error)  # noqa: PT017
+        assert scale == 1e90
+    else:
+        assert np.isfinite(model.predict(X)).all()
+
+
+def test_predictions_do_not_need_torch(X, y, monkeypatch):
+    model = NAERegressor(**FAST).fit(X, y)
+    expected = model.predict(X)
+    monkeypatch.setattr(torch, "as_tensor", None)
+    monkeypatch.setattr(torch.nn.Module, "__call__", None)
+    np.testing.assert_array_equal(model.predict(X), expected)
+    assert not any(type(value).__module__.startswith("torch") for value in vars(model).values())
