@@ -25,13 +25,15 @@ def progress_bar(n_epochs: int, *, is_shown: bool) -> Iterator[Callable[[Epoch],
     )
     with rich.Progress(*columns, expand=True) as bar:
         task = bar.add_task("fit", total=n_epochs, numbers="")
+        latest: dict[str, str] = {}  # not every epoch looks at the validation rows
 
         def show(epoch: Epoch) -> None:
-            numbers = f"loss {epoch.loss:.4f}"
+            latest["loss"] = f"{epoch.loss:.4f}"
             if epoch.validation is not None:
-                numbers += f"  validation {epoch.validation:.4f}"
+                latest["validation"] = f"{epoch.validation:.4f}"
             if epoch.additivity is not None:
-                numbers += f"  additivity {epoch.additivity:.2f}"
+                latest["additivity"] = f"{epoch.additivity:.2f}"
+            numbers = "  ".join(f"{name} {number}" for name, number in latest.items())
             bar.update(task, completed=epoch.epoch, numbers=numbers)
 
         yield show
