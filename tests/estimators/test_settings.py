@@ -1,0 +1,155 @@
+"""From flat parameters to configurations: defaults, combinations, and what is refused."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from nae import NAEClassifier, NAERegressor
+from nae.errors import ConfigError
+from nae.estimators.settings import SMALL, Settings, resolve
+
+DEFAULTS = NAERegressor().get_params()
+
+
+def settings(n_rows: int = 10_000, n_features: int = 10, **params: object) -> Settings:
+    return resolve(DEFAULTS | params, n_rows=n_rows, n_features=n_features)
+
+
+def test_both_estimators_share_their_parameters_and_defaults():
+    regressor, classifier = (inspect.signature(kind).parameters for kind in (NAERegressor, NAEClassifier))
+    own = {"loss", "quantile", "huber_delta", "tweedie_power", "class_weight"}
+    assert set(regressor) ^ set(classifier) == own
+    for name in set(regressor) - own:
+        assert regressor[name].default == classifier[name].default
+        assert regressor[name].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_few_rows_are_trained_whole_in_every_step_and_without_noise():
+    noise = {"expert_dropout": 0.1, "encoder_dropout": 0.1, "encoder": "mlp"}
+    few, many = settings(SMALL, **noise), settings(SMALL + 1, **noise)
+    assert (few.is_small, many.is_small) == (True, False)
+    assert few.training.batch_size == SMALL
+    assert (few.network.expert_dropout, few.network.encoder_dropout) == (0, 0)
+    assert (many.network.expert_dropout, many.network.encoder_dropout) == (0.1, 0.1)
+    assert settings(SMALL, variant="nae-d").network.routing == "softmax"
+
+
+def test_variants_are_combinations_of_gate_and_routing():
+    found = {variant: settings(variant=variant).network for variant in ("nae", "nae-e", "nae-d")}
+    assert [one.routing for one in found.values()] == ["softmax", "equal", "gumbel"]
+    assert [one.gate for one in found.values()] == ["additive", "additive", "diagonal"]
+    assert [one.n_experts for one in found.values()] == [8, 8, 64]
+    assert [one.n_active for one in found.values()] == [8, 4, 64]
+
+
+def test_the_cheaper_gate_is_taken():
+    assert settings(n_features=10).network.gate == "additive"
+    assert settings(n_features=100).network.gate == "low-rank"
+    assert settings(n_features=100, gate="additive").network.gate == "additive"
+    assert settings(gate="deep").network.gate == "deep"
+
+
+def test_full_additivity_is_one_expert_and_no_dial():
+    found = settings(additivity=1.0)
+    assert (found.network.n_experts, found.network.n_active) == (1, 1)
+    assert found.training.additivity is None
+
+
+def test_the_dial_goes_without_expert_dropout():
+    found = settings(additivity=0.9, expert_dropout=0.1)
+    assert found.training.additivity == 0.9
+    assert found.network.expert_dropout == 0
+
+
+def test_given_sizes_are_kept():
+    found = settings(n_experts=5, n_active=2, n_members=3, hidden_dim=7, n_blocks=1, batch_size=99, max_epochs=4)
+    network, training = found.network, found.training
+    assert (network.n_experts, network.n_active, network.n_members) == (5, 2, 3)
+    assert (network.hidden_dim, network.n_blocks) == (7, 1)
+    assert (training.batch_size, training.max_epochs) == (99, 4)
+
+
+def test_numbers_of_numpy_are_numbers():
+    found = settings(n_experts=np.int64(5), learning_rate=np.float32(0.5))
+    assert (found.network.n_experts, found.training.learning_rate) == (5, 0.5)
+
+
+WRONG = {
+    "variant": ("naee", r"variant must be one of \['nae', 'nae-e', 'nae-d'\]; got 'naee'. Did you mean"),
+    "encoder": ("lstm", r"encoder must be one of \['piecewise', 'mlp'\]; got 'lstm'"),
+    "gate": ("lowrank", r"gate must be one of .*; got 'lowrank'. Did you mean 'low-rank'"),
+    "normalization": ("none", r"normalization must be one of \['layer', 'batch'\]; got 'none'"),
+    "n_members": (0, r"n_members must be a whole number in \[1, ∞\); got 0"),
+    "n_blocks": (1.5, r"n_blocks must be a whole number in \[1, ∞\); got 1.5"),
+    "hidden_dim": (None, r"hidden_dim must be a whole number in \[1, ∞\); got None"),
+    "n_ramps": (True, r"n_ramps must be a whole number in \[1, ∞\); got True"),
+    "gate_rank": (-1, r"gate_rank must be a whole number in \[1, ∞\); got -1"),
+    "n_experts": (0, r"n_experts must be a whole number in \[1, ∞\) or None; got 0"),
+    "n_active": (9, r"n_active must be in \[1, n_experts=8\]; got 9"),
+    "n_knots": (1, r"n_knots must be a whole number in \[2, ∞\) or None; got 1"),
+    "batch_size": ("all", r"batch_size must be a whole number in \[1, ∞\) or None; got 'all'"),
+    "max_epochs": (0, r"max_epochs must be a whole number in \[1, ∞\) or None; got 0"),
+    "early_stopping_rounds": (0, r"early_stopping_rounds must be a whole number in \[1, ∞\) or None; got 0"),
+    "learning_rate": (0, r"learning_rate must be a number in \(0, ∞\); got 0"),
+    "variation_penalty": (-0.1, r"variation_penalty must be a number in \[0, ∞\).*; got -0.1"),
+    "output_penalty": (float("nan"), r"output_penalty must be a number in \[0, ∞\).*; got nan"),
+    "weight_decay": ("no", r"weight_decay must be a number in \[0, ∞\).*; got 'no'"),
+    "context_penalty": (-1, r"context_penalty must be a number in \[0, ∞\) or None; got -1"),
+    "expert_dropout": (1.0, r"expert_dropout must be a number in \[0, 1\).*; got 1.0"),
+    "encoder_dropout": (-0.5, r"encoder_dropout must be a number in \[0, 1\).*; got -0.5"),
+    "additivity": (1.1, r"additivity must be a number in \[0, 1\] or None; got 1.1"),
+    "time_limit": (0, r"time_limit must be a number in \(0, ∞\) or None; got 0"),
+    "validation_size": (1.0, r"validation_size must be a number in \(0, 1\); got 1.0"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_parameter_that_makes_no_sense_is_an_error_that_says_why(name):
+    value, match = WRONG[name]
+    with pytest.raises(ConfigError, match=match):
+        NAERegressor(**{name: value}).fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+def test_a_gate_its_variant_does_not_have_is_an_error():
+    with pytest.raises(ConfigError, match=r"variant='nae-d' has a diagonal gate; got gate='deep'. Leave gate='auto'"):
+        settings(variant="nae-d", gate="deep")
+    assert settings(variant="nae-d", gate="diagonal").network.gate == "diagonal"
+
+
+@pytest.mark.parametrize("variant", ["nae", "nae-e", "nae-d"])
+@pytest.mark.parametrize("encoder", ["piecewise", "mlp"])
+@pytest.mark.parametrize("n_rows", [100, 300])
+def test_every_variant_and_encoder_is_fitted_within_its_bounds(variant, encoder, n_rows):
+    X = np.random.default_rng(0).uniform(-1, 1, (n_rows, 3))
+    y = X[:, 0] * np.sign(X[:, 1])
+    model = NAERegressor(
+        variant=variant, encoder=encoder, n_experts=4, n_members=2, hidden_dim=8, max_epochs=4, random_state=0
+    ).fit(X, y)
+    found = model.contributions(X)
+    assert np.all((found.lower <= found.values) & (found.values <= found.upper))
+    assert model.model_.routing.name == ("equal" if variant == "nae-e" else "softmax")
+    assert (model.table_error_ > 0) == (encoder == "mlp")
+
+
+def test_the_papers_encoder_is_tabulated_with_a_small_error():
+    X = np.random.default_rng(1).uniform(-1, 1, (300, 2))
+    y = X[:, 0] * np.sign(X[:, 1])
+    for normalization in ("layer", "batch"):
+        model = NAERegressor(
+            encoder="mlp", normalization=normalization, n_members=1, hidden_dim=16, max_epochs=10, random_state=0
+        ).fit(X, y)
+        assert 0 < model.table_error_ < 0.1
+        assert model.model_.training["table_error"] == model.table_error_
+        assert len(model.model_.schema.features[0].knots) > 200
+
+
+@pytest.mark.parametrize("gate", ["additive", "low-rank", "deep", "diagonal"])
+def test_every_gate_learns(gate):
+    X = np.random.default_rng(2).uniform(-1, 1, (400, 2))
+    y = np.where(X[:, 1] > 0, X[:, 0], -X[:, 0])
+    model = NAERegressor(gate=gate, n_members=1, n_experts=4, hidden_dim=16, max_epochs=120, random_state=0)
+    model.fit(X[:200], y[:200])
+    assert model.model_.gate.kind == gate
+    score = model.score(X[200:], y[200:])
+    assert score < 0.3 if gate == "diagonal" else score > 0.6  # its own feature alone cannot know the sign
