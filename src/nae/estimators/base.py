@@ -1,5 +1,6 @@
 """What both estimators share: parameters, reading input, and everything that is read off the model."""
 
+import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -12,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from nae._typing import AnyArray, Array, IntArray
 from nae.contributions import Contributions
 from nae.encoding import Cells, Columns, infer_kinds, read_table
+from nae.encoding.fingerprint import fingerprint
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.schema import check_numbers
 from nae.encoding.target import to_array
-from nae.errors import DataError
+from nae.errors import DataError, FormatError
 from nae.estimators.fitting import Fitted, Rows, Task, fit_model
 from nae.estimators.reading import (
     check_columns,
@@ -28,7 +30,16 @@ from nae.estimators.reading import (
     read_weight,
     remember_columns,
 )
+from nae.estimators.saving import (
+    decode_classes,
+    decode_history,
+    decode_params,
+    encode_classes,
+    encode_history,
+    encode_params,
+)
 from nae.estimators.settings import SMALL, Settings, resolve
+from nae.tables.archive import read_archive, save
 from nae.tables.explains import Explains
 from nae.tables.model import TableModel
 from nae.training import History
@@ -141,7 +152,9 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         state = self._state_to_continue(rows.columns, task)
         training, validation = self._split(rows, kept, eval_set, settings, task=task, n_rows=columns.n_rows)
         fitted = self._train(training, validation, task, settings, state)
-        self.model_ = fitted.model.with_training(**self._summary(fitted, training, validation, task))
+        summary = self._summary(fitted, training, validation, task)
+        summary["data_sha256"] = fingerprint(rows.columns, rows.target, rows.weight)
+        self.model_ = fitted.model.with_training(**summary)
         self.history_ = fitted.history
         self.n_iter_ = len(fitted.history)
         self.table_error_ = fitted.table_error
@@ -289,6 +302,48 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         """
         cells = self._cells(X)
         return self.model_.contributions(cells, with_experts=with_experts)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to one file that holds no code, whole or not at all.
+
+        ``nae.load`` reads the model in it, without torch and scikit-learn; :meth:`load` gives the estimator back, but
+        for parameters that are functions or other objects.
+        """
+        check_is_fitted(self)
+        classes = getattr(self, "classes_", None)
+        estimator = {
+            "class": type(self).__name__,
+            "params": encode_params(self.get_params(deep=False)),
+            "classes": None if classes is None else encode_classes(classes),
+            "history": encode_history(self.history_),
+            "table_error": float(self.table_error_),
+        }
+        save(self.model_, path, extra={"estimator": estimator})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read an estimator written by :meth:`save`. Nothing in the file is executed."""
+        model, extra = read_archive(path)
+        found = extra.get("estimator")
+        if not isinstance(found, dict):
+            raise FormatError(f"{path} must hold an estimator; it holds a model alone. Use nae.load.")
+        if found.get("class") != cls.__name__:
+            raise FormatError(f"{path} must hold a {cls.__name__}; it holds a {str(found.get('class'))[:40]}.")
+        if bool(model.classes) != (found.get("classes") is not None):
+            raise FormatError(f"{path} must hold the classes of its model.")
+        estimator = cls()
+        estimator.set_params(**decode_params(found.get("params"), estimator.get_params(deep=False)))
+        estimator.model_ = model
+        estimator.history_ = decode_history(found.get("history"))
+        estimator.n_iter_ = len(estimator.history_)
+        error = found.get("table_error")
+        estimator.table_error_ = error if isinstance(error, float) else 0.0
+        estimator.n_features_in_ = model.n_features
+        if model.schema.has_names:
+            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        if model.classes:
+            estimator.classes_ = decode_classes(found["classes"], model.classes)
+        return estimator
 
     @property
     def intercept_(self) -> Any:

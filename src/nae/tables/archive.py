@@ -1,9 +1,10 @@
-"""Model files: one safetensors file whose metadata holds a JSON header. The format is specified in docs/format.md."""
+"""Model files: a safetensors container whose metadata holds a JSON header, specified in docs/format.md."""
 
 import hashlib
 import json
 import os
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from nae._typing import AnyArray
 from nae.encoding.schema import Schema
 from nae.errors import FormatError
 from nae.links import LINKS
-from nae.tables.gates import GATES, GateTables
+from nae.tables.checks import check_arrays, check_header, check_model
+from nae.tables.container import MAX_HEADER, Container, parse_container, parse_json, read_container, write_container
+from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
 from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import Statistics
@@ -21,16 +24,34 @@ from nae.tables.statistics import Statistics
 __all__ = ["FORMAT", "load", "read_archive", "save"]
 
 FORMAT = 1  # raise it when an older reader would misread the file; keep reading every older number
+_TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
+_STATISTICS = tuple(f"statistics.{item.name}" for item in fields(Statistics))
 
 
 def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> None:
-    """Write a model to ``path``, whole or not at all."""
-    from safetensors.numpy import save as to_bytes
+    """Write a model to ``path``, whole or not at all.
 
+    Parameters
+    ----------
+    model
+        The model.
+    path
+        Where to write; a file that is there is replaced once the new one is complete.
+    extra
+        JSON values to keep beside the model; :func:`read_archive` gives them back.
+    """
     arrays = _arrays_of(model)
     header = _header_of(model, arrays) | {"extra": extra or {}}
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False)
-    content = to_bytes(arrays, metadata={"nae": text, "nae_sha256": _digest(text.encode())})
+    try:
+        text = json.dumps(header, allow_nan=False)  # ASCII: any text survives, even half a surrogate pair
+    except (TypeError, ValueError) as error:
+        raise FormatError(
+            f"A model file holds JSON values only; the training summary or extra do not ({error})."
+        ) from None
+    content = write_container({"nae": text, "nae_sha256": _digest(text.encode())}, arrays)
+    if len(content) - sum(array.nbytes for array in arrays.values()) > MAX_HEADER:
+        raise FormatError(f"The header of a model file has at most {MAX_HEADER} bytes; these levels need more.")
+    _parse(parse_container(content))  # what could not be read again is never written
     _write_atomically(Path(path), content)
 
 
@@ -41,13 +62,40 @@ def load(path: str | os.PathLike[str]) -> TableModel:
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[TableModel, dict[str, Any]]:
     """Return the model in a file and whatever was saved beside it."""
-    header, arrays = _read(Path(path))
+    container = read_container(Path(path))
     try:
-        return _build(header, arrays), header["extra"]
-    except FormatError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise FormatError(f"{path} must hold a whole model; its header is broken ({error!r}).") from error
+        return _parse(container)
+    except FormatError as error:
+        raise FormatError(f"{path} must be a whole model file. {error}") from error
+
+
+def _parse(container: Container) -> tuple[TableModel, dict[str, Any]]:
+    header = _read_header(container.metadata)
+    check_header(header)
+    for name, array in container.arrays.items():
+        if header["arrays"].get(name) != _describe(array):
+            raise FormatError(f"It was changed or damaged after it was written: {name!r} fails its checksum.")
+    missing = sorted(set(header["arrays"]) - set(container.arrays))
+    if missing:
+        raise FormatError(f"It was changed after it was written: {missing[0]!r} is gone.")
+    return _build(header, container.arrays), header["extra"]
+
+
+def _read_header(metadata: dict[str, str]) -> dict[str, Any]:
+    if "nae" not in metadata:
+        raise FormatError("It is a safetensors file of something else: it has no header of this library.")
+    text = metadata["nae"]
+    if metadata.get("nae_sha256") != _digest(text.encode("utf-8", "surrogatepass")):
+        raise FormatError("It was changed or damaged after it was written: the header fails its checksum.")
+    header = parse_json(text)
+    if not isinstance(header, dict) or type(header.get("format")) is not int or header["format"] < 1:
+        raise FormatError("It must say which format it has, a whole number from 1 up.")
+    if header["format"] > FORMAT:
+        raise FormatError(
+            f"It has format {header['format']}; this version reads up to {FORMAT}. "
+            "pip install -U neural-additive-experts"
+        )
+    return header
 
 
 def _arrays_of(model: TableModel) -> dict[str, AnyArray]:
@@ -62,7 +110,7 @@ def _arrays_of(model: TableModel) -> dict[str, AnyArray]:
         arrays |= {"gate.mix": model.gate.mix, "gate.mix_bias": model.gate.mix_bias}
     if model.statistics is not None:
         arrays |= {f"statistics.{name}": value for name, value in model.statistics.to_arrays().items()}
-    return {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    return {name: np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")) for name, value in arrays.items()}
 
 
 def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]:
@@ -78,58 +126,23 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
         "outputs": list(model.outputs),
         "classes": list(model.classes),
         "training": model.training,
-        "sha256": {name: _digest(value.tobytes()) for name, value in arrays.items()},
+        "arrays": {name: _describe(value) for name, value in arrays.items()},
     }
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if "nae" not in metadata:
-                raise FormatError(f"{path} must be a model file of this library; its header is missing.")
-            header = _check_header(path, metadata)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except FileNotFoundError:
-        raise FormatError(f"No file is at {path}.") from None
-    except IsADirectoryError:
-        raise FormatError(f"A model must be a file; {path} is a folder.") from None
-    except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(f"{path} must be a whole model file; {error}.") from error
-    for name, array in arrays.items():
-        if header["sha256"].get(name) != _digest(np.ascontiguousarray(array).tobytes()):
-            raise FormatError(f"{path} was changed or damaged after it was written: {name!r} fails its checksum.")
-    return header, arrays
-
-
-def _check_header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
-    text = metadata["nae"]
-    if metadata.get("nae_sha256") != _digest(text.encode()):
-        raise FormatError(f"{path} was changed or damaged after it was written: the header fails its checksum.")
-    header = json.loads(text)
-    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
-        raise FormatError(f"{path} must say which format it has; its header does not.")
-    if header["format"] > FORMAT:
-        raise FormatError(
-            f"{path} has format {header['format']}; this version reads up to {FORMAT}. "
-            "pip install -U neural-additive-experts"
-        )
-    return header
+def _describe(array: AnyArray) -> dict[str, Any]:
+    """Return type, shape and checksum: the checksum of the bytes alone would not see axes that change places."""
+    return {
+        "dtype": "F32" if array.dtype.itemsize == 4 else "F64",
+        "shape": list(array.shape),
+        "sha256": _digest(array.tobytes()),
+    }
 
 
 def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
-    if header["gate"] not in GATES or header["link"] not in LINKS or header["routing"]["name"] not in ROUTINGS:
-        raise FormatError(f"Unknown gate, link or routing: {header['gate']}, {header['link']}, {header['routing']}.")
-    for name, array in arrays.items():
-        if array.dtype.kind != "f" or not np.all(np.isfinite(array)):
-            raise FormatError(f"{name!r} must hold finite numbers.")
-    schema = Schema.from_dict(header["schema"], arrays["knots"])
-    if len(set(schema.names)) != len(schema):
-        raise FormatError("Feature names must differ.")
+    has_statistics = any(name.startswith("statistics.") for name in arrays)
+    check_arrays(arrays, _TABLES + (_STATISTICS if has_statistics else ()))
+    schema = Schema.from_dict(header["schema"], arrays["knots"].reshape(-1))
     statistics = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("statistics.")}
     model = TableModel(
         schema=schema,
@@ -141,7 +154,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
             arrays.get("gate.mix"),
             arrays.get("gate.mix_bias"),
         ),
-        routing=ROUTINGS[header["routing"]["name"]](int(header["routing"]["n_active"])),
+        routing=ROUTINGS[header["routing"]["name"]](header["routing"]["n_active"]),
         intercept=arrays["intercept"],
         link=LINKS[header["link"]],
         outputs=tuple(header["outputs"]),
@@ -149,37 +162,8 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         statistics=Statistics(**statistics) if statistics else None,
         training=header["training"],
     )
-    _check_shapes(model)
+    check_model(model)
     return model
-
-
-def _check_shapes(model: TableModel) -> None:
-    if model.experts.ndim != 4:
-        raise FormatError(f"'experts' must have four axes; got {model.experts.ndim}.")
-    slots, features = model.schema.n_slots, model.n_features
-    experts, outputs, members = model.experts.shape[1:]
-    width = model.gate.terms.shape[1]
-    logits = experts * features
-    expected: dict[str, tuple[AnyArray, tuple[int, ...]]] = {
-        "experts": (model.experts, (slots, experts, outputs, members)),
-        "intercept": (model.intercept, (outputs,)),
-        "gate.terms": (model.gate.terms, (slots, width, members)),
-        "gate.bias": (model.gate.bias, (logits if model.gate.kind == "diagonal" else width, members)),
-    }
-    if model.gate.kind in ("low-rank", "deep"):
-        if model.gate.mix is None or model.gate.mix_bias is None:
-            raise FormatError(f"A {model.gate.kind} gate must have 'gate.mix' and 'gate.mix_bias'.")
-        expected["gate.mix"] = (model.gate.mix, (members, width, logits))
-        expected["gate.mix_bias"] = (model.gate.mix_bias, (logits, members))
-    elif width != (experts if model.gate.kind == "diagonal" else logits):
-        raise FormatError(f"A {model.gate.kind} gate's terms do not fit {experts} experts; got width {width}.")
-    for name, (array, shape) in expected.items():
-        if array.shape != shape:
-            raise FormatError(f"{name!r} must have shape {shape}; got {array.shape}.")
-    if len(model.outputs) != outputs:
-        raise FormatError(f"A model of {outputs} outputs must name them; got {len(model.outputs)} names.")
-    if not 1 <= model.routing.n_active <= experts:
-        raise FormatError(f"n_active must be in [1, {experts}]; got {model.routing.n_active}.")
 
 
 def _digest(content: bytes) -> str:
@@ -187,14 +171,26 @@ def _digest(content: bytes) -> str:
 
 
 def _write_atomically(path: Path, content: bytes) -> None:
+    """Write beside ``path`` and move it there; the folder is flushed too, so that the move survives a power cut."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o644)
+        Path(name).chmod(0o644)  # the temporary file is its owner's alone
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

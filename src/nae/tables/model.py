@@ -1,5 +1,6 @@
 """TableModel: a fitted model as numpy tables. Predicting, explaining and bounding all read the same few arrays."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -172,6 +173,32 @@ class TableModel(Explains):
         """
         least, most = self.routing.bounds(self.experts, axis=1)  # (T, O, M)
         return least.mean(axis=-1), most.mean(axis=-1)
+
+    def save(self, path: "str | os.PathLike[str]") -> None:
+        """Write the model to one file that holds no code, whole or not at all; ``nae.load`` reads it.
+
+        Examples
+        --------
+        >>> import tempfile, nae
+        >>> from nae.encoding import Number, Schema
+        >>> from nae.links import LINKS
+        >>> from nae.tables import GateTables, SoftmaxRouting
+        >>> line = TableModel(
+        ...     schema=Schema((Number("x", np.array([0.0, 1.0])),)),
+        ...     experts=np.array([0.0, 2.0, 1.0, 1.0]).reshape(4, 1, 1, 1),
+        ...     gate=GateTables("additive", np.zeros((4, 1, 1)), np.zeros((1, 1))),
+        ...     routing=SoftmaxRouting(1),
+        ...     intercept=np.zeros(1),
+        ...     link=LINKS["identity"],
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     line.save(f"{folder}/line.nae")
+        ...     nae.load(f"{folder}/line.nae").predict({"x": [0.25, None]})
+        array([0.5, 1. ])
+        """
+        from nae.tables.archive import save
+
+        save(self, path)
 
     def with_training(self, **summary: Any) -> "TableModel":
         """Return the same model with a longer training summary."""

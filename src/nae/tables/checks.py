@@ -1,0 +1,190 @@
+"""What must hold of a model file's header and arrays before they become a model."""
+
+from typing import Any
+
+import numpy as np
+
+from nae._typing import AnyArray
+from nae.encoding.schema import Number
+from nae.errors import FormatError
+from nae.links import LINKS
+from nae.tables.gates import GATES
+from nae.tables.model import TableModel
+from nae.tables.routing import ROUTINGS
+from nae.tables.statistics import QUANTILES, Statistics
+
+__all__ = ["check_arrays", "check_header", "check_model"]
+
+_KEYS: dict[str, type] = {
+    "format": int,
+    "library": str,
+    "schema": dict,
+    "gate": str,
+    "routing": dict,
+    "link": str,
+    "outputs": list,
+    "classes": list,
+    "training": dict,
+    "arrays": dict,
+    "extra": dict,
+}
+_FEATURE_KEYS: dict[str, type] = {"name": str, "kind": str, "reason": str, "has_missing": bool}
+_KIND_KEYS: dict[str, dict[str, type]] = {
+    "number": {"n_knots": int, "integral": bool},
+    "boolean": {"n_knots": int, "integral": bool},
+    "category": {"levels": list, "rare": list},
+}
+_MOST_GATE = 1e15  # products of two gate numbers stay far from the largest float32
+
+
+def check_header(header: dict[str, Any]) -> None:
+    """Check names and types of everything in the header."""
+    _check_keys(header, _KEYS, "The header")
+    _check_keys(header["routing"], {"name": str, "n_active": int}, "The routing")
+    for what, name, known in (
+        ("gate", header["gate"], GATES),
+        ("link", header["link"], tuple(LINKS)),
+        ("routing", header["routing"]["name"], tuple(ROUTINGS)),
+    ):
+        if name not in known:
+            raise FormatError(f"The {what} must be one of {list(known)}; got {name[:40]!r}.")
+    for key in ("outputs", "classes"):
+        _check_texts(header[key], key)
+    _check_schema(header["schema"])
+
+
+def check_arrays(arrays: dict[str, AnyArray], names: tuple[str, ...]) -> None:
+    """Check that the arrays are the expected ones and hold numbers that arithmetic survives."""
+    optional = {"gate.mix", "gate.mix_bias"}
+    wrong = set(arrays) ^ set(names)
+    if wrong - optional or ("gate.mix" in arrays) != ("gate.mix_bias" in arrays):
+        raise FormatError(f"The arrays must be {sorted(names)}; {sorted(wrong)} do not belong or are not there.")
+    for name, array in arrays.items():
+        if not np.all(np.isfinite(array)):
+            raise FormatError(f"{name!r} must hold finite numbers.")
+        most = _MOST_GATE if name.startswith("gate.") else np.finfo(array.dtype).max / 4
+        if np.abs(array).max(initial=0.0) > most:
+            raise FormatError(f"{name!r} must hold numbers up to {most:g}.")
+    for name in ("knots", "intercept"):
+        if arrays[name].dtype != np.float64:
+            raise FormatError(f"{name!r} must hold F64.")
+    if len({arrays[name].dtype for name in arrays if name == "experts" or name.startswith("gate.")}) > 1:
+        raise FormatError("'experts' and the gate's arrays must be of one type.")
+
+
+def check_model(model: TableModel) -> None:
+    """Check that shapes, outputs, classes and link fit each other."""
+    if model.experts.ndim != 4 or model.gate.terms.ndim != 3:
+        raise FormatError("'experts' must have four axes and 'gate.terms' three.")
+    slots, features = model.schema.n_slots, model.n_features
+    experts, outputs, members = model.experts.shape[1:]
+    if min(experts, outputs, members) < 1:
+        raise FormatError(f"A model must have an expert, an output and a member; got shape {model.experts.shape}.")
+    width = model.gate.terms.shape[1]
+    logits = experts * features
+    expected: dict[str, tuple[AnyArray, tuple[int, ...]]] = {
+        "experts": (model.experts, (slots, experts, outputs, members)),
+        "intercept": (model.intercept, (outputs,)),
+        "gate.terms": (model.gate.terms, (slots, width, members)),
+        "gate.bias": (model.gate.bias, (logits if model.gate.kind == "diagonal" else width, members)),
+    }
+    expected |= _mix_shapes(model, width, logits, members)
+    if model.statistics is not None:
+        expected |= _statistics_shapes(model.statistics, slots, features, outputs, (width, members))
+    for name, (array, shape) in expected.items():
+        if array.shape != shape:
+            raise FormatError(f"{name!r} must have shape {shape}; got {array.shape}.")
+    _check_booleans(model)
+    _check_names(model, outputs, experts)
+
+
+def _mix_shapes(
+    model: TableModel, width: int, logits: int, members: int
+) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
+    gate, experts = model.gate, model.n_experts
+    if gate.kind in ("low-rank", "deep"):
+        if gate.mix is None or gate.mix_bias is None:
+            raise FormatError(f"A {gate.kind} gate must have 'gate.mix' and 'gate.mix_bias'.")
+        return {"gate.mix": (gate.mix, (members, width, logits)), "gate.mix_bias": (gate.mix_bias, (logits, members))}
+    if gate.mix is not None:
+        raise FormatError(f"The {gate.kind} gate must not have 'gate.mix'.")
+    if width != (experts if gate.kind == "diagonal" else logits):
+        raise FormatError(f"The {gate.kind} gate's terms do not fit {experts} experts; got width {width}.")
+    return {}
+
+
+def _check_booleans(model: TableModel) -> None:
+    for feature in model.schema.features:
+        if isinstance(feature, Number) and feature.is_boolean and not np.isin(feature.knots, (0.0, 1.0)).all():
+            raise FormatError(f"The knots of the boolean {feature.name!r} must be 0 and 1.")
+
+
+def _statistics_shapes(
+    statistics: Statistics, slots: int, features: int, outputs: int, gate: tuple[int, int]
+) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
+    shapes: dict[str, tuple[int, ...]] = {
+        "weight": (slots,),
+        "mean": (slots, outputs),
+        "quantiles": (len(QUANTILES), slots, outputs),
+        "gate_mean": (features, *gate),
+        "variance": (features, outputs),
+        "residual": (features, outputs),
+        "score_variance": (outputs,),
+        "additive_variance": (outputs,),
+        "influence": (features, features, outputs),
+        "typical": (features, features, outputs),
+        "agreement": (features, outputs),
+    }
+    for name in ("weight", "variance", "residual", "score_variance", "additive_variance"):
+        if np.any(getattr(statistics, name) < 0):
+            raise FormatError(f"'statistics.{name}' must not be negative.")
+    return {f"statistics.{name}": (array, shapes[name]) for name, array in statistics.to_arrays().items()}
+
+
+def _check_names(model: TableModel, outputs: int, experts: int) -> None:
+    if len(model.outputs) != outputs:
+        raise FormatError(f"A model of {outputs} outputs must name them; got {len(model.outputs)} names.")
+    if not 1 <= model.routing.n_active <= experts:
+        raise FormatError(f"n_active must be in [1, {experts}]; got {model.routing.n_active}.")
+    n_classes = len(model.classes)
+    if n_classes and (n_classes == 1 or outputs != (1 if n_classes == 2 else n_classes)):
+        raise FormatError(f"A model of {n_classes} classes cannot have {outputs} outputs.")
+    expected = {0: ("identity", "log"), 2: ("logit",)}.get(n_classes, ("softmax",))
+    if model.link.name not in expected:
+        raise FormatError(f"A model of {n_classes} classes must have one of the links {expected}; got {model.link}.")
+
+
+def _check_schema(schema: dict[str, Any]) -> None:
+    _check_keys(schema, {"features": list, "has_names": bool}, "The schema")
+    if not schema["features"]:
+        raise FormatError("The schema must have a feature.")
+    names = set()
+    for row in schema["features"]:
+        kind = row.get("kind") if isinstance(row, dict) else None
+        if not isinstance(kind, str) or kind not in _KIND_KEYS:
+            raise FormatError(f"A feature must be one of {sorted(_KIND_KEYS)}; got {str(kind)[:40]!r}.")
+        _check_keys(row, _FEATURE_KEYS | _KIND_KEYS[kind], "A feature")
+        if row["name"] in names:
+            raise FormatError(f"Feature names must differ; {row['name'][:80]!r} stands twice.")
+        names.add(row["name"])
+        if kind == "category":
+            levels = [*row["levels"], *row["rare"]]
+            _check_texts(levels, f"the levels of {row['name'][:80]!r}")
+            if len(set(levels)) != len(levels):
+                raise FormatError(f"The levels of {row['name'][:80]!r} must differ.")
+        elif not 1 <= row["n_knots"] <= 2**31:
+            raise FormatError(f"{row['name'][:80]!r} must have a knot; got {row['n_knots']}.")
+
+
+def _check_keys(found: Any, expected: dict[str, type], what: str) -> None:
+    if not isinstance(found, dict) or set(found) != set(expected):
+        got = sorted(set(found) ^ set(expected))[:5] if isinstance(found, dict) else type(found).__name__
+        raise FormatError(f"{what} must hold {sorted(expected)}; what differs is {got}.")
+    for key, kind in expected.items():
+        if type(found[key]) is not kind:  # a boolean is an integer elsewhere, not here
+            raise FormatError(f"{what} must hold {key!r} as {kind.__name__}; got {type(found[key]).__name__}.")
+
+
+def _check_texts(values: list[Any], what: str) -> None:
+    if not all(isinstance(value, str) for value in values):
+        raise FormatError(f"The header must hold {what} as texts.")

@@ -1,0 +1,175 @@
+"""The container of a model file: safetensors, read with every announced size checked against the bytes that are there.
+
+Eight bytes say how long the header is, the header (JSON) says where each array lies, the arrays follow one after
+another. Nothing is allocated because the header says so: an array is a view of bytes that were read.
+"""
+
+import json
+import math
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nae._typing import AnyArray
+from nae.errors import FormatError
+
+__all__ = ["MAX_HEADER", "Container", "parse_container", "parse_json", "read_container", "write_container"]
+
+MAX_HEADER = 16 * 2**20  # bytes; a header holds names and levels, not numbers
+_PREFIX = 8
+_MAX_ARRAYS = 64
+_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
+
+
+@dataclass(frozen=True, eq=False)
+class Container:
+    """What a container holds: texts by name, and arrays by name (read-only views)."""
+
+    metadata: dict[str, str]
+    arrays: dict[str, AnyArray]
+
+
+def write_container(metadata: dict[str, str], arrays: dict[str, AnyArray]) -> bytes:
+    """Return the bytes of a container."""
+    from safetensors.numpy import save
+
+    return bytes(save(arrays, metadata=metadata))
+
+
+def read_container(path: Path) -> Container:
+    """Read a container; a header that promises more than the file holds is noticed before anything else is read."""
+    try:
+        _check_plain(path.stat().st_mode)
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            prefix = file.read(_PREFIX)
+            length = _header_length(prefix, size)
+            entries = _parse_header(file.read(length))
+            _check_extent(entries, size - _PREFIX - length)
+            body = file.read()
+        return Container(_metadata(entries), _views(entries, body))
+    except FileNotFoundError:
+        raise FormatError(f"No file is at {path}.") from None
+    except FormatError as error:
+        raise FormatError(f"{path} must be a whole model file; {error}") from error
+    except (OSError, MemoryError, ValueError) as error:  # ValueError: a path with a null byte
+        raise FormatError(f"{path} cannot be read; {error}.") from error
+
+
+def parse_container(content: bytes) -> Container:
+    """Return what is in the bytes of a container."""
+    length = _header_length(content[:_PREFIX], len(content))
+    entries = _parse_header(content[_PREFIX : _PREFIX + length])
+    body = content[_PREFIX + length :]
+    _check_extent(entries, len(body))
+    return Container(_metadata(entries), _views(entries, body))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text; a key that stands twice, NaN and infinity are errors."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise FormatError("its header is nested too deep.") from None
+    except FormatError:
+        raise
+    except ValueError as error:  # also bytes that are no text, and numbers of thousands of digits
+        raise FormatError(f"its header is not JSON ({error}).") from None
+
+
+def _check_plain(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise FormatError("it is a folder.")
+    if not stat.S_ISREG(mode):  # a pipe would wait, a device would never end
+        raise FormatError("it is not a plain file.")
+
+
+def _header_length(prefix: bytes, size: int) -> int:
+    if len(prefix) < _PREFIX:
+        raise FormatError(f"it has {size} bytes and no header.")
+    length = int.from_bytes(prefix, "little")
+    if length > MAX_HEADER:
+        raise FormatError(f"its header must have at most {MAX_HEADER} bytes; {length} are announced.")
+    if length < 2 or length > size - _PREFIX:
+        raise FormatError(f"its header announces {length} bytes, of which {max(size - _PREFIX, 0)} are there.")
+    return length
+
+
+def _parse_header(content: bytes) -> dict[str, Any]:
+    entries = parse_json(content)
+    if not isinstance(entries, dict):
+        raise FormatError("its header is not an object.")
+    if len(entries) > _MAX_ARRAYS:
+        raise FormatError(f"it must hold at most {_MAX_ARRAYS} arrays; {len(entries)} are announced.")
+    return entries
+
+
+def _check_extent(entries: dict[str, Any], n_bytes: int) -> None:
+    """Check that the arrays lie one after another and fill the bytes after the header, none left over."""
+    spans = []
+    for name, entry in entries.items():
+        if name == "__metadata__":
+            continue
+        if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+            raise FormatError(f"its entry {name!r} is not that of an array.")
+        if entry["dtype"] not in _DTYPES:
+            raise FormatError(f"{name!r} must hold F32 or F64; got {str(entry['dtype'])[:40]}.")
+        shape = _whole_numbers(entry["shape"], f"the shape of {name!r}")
+        start, end = _whole_numbers(entry["data_offsets"], f"the place of {name!r}", n=2)
+        if len(shape) > 4 or math.prod(shape) * _DTYPES[entry["dtype"]].itemsize != end - start:
+            raise FormatError(f"{name!r} of shape {shape} does not fit its {end - start} bytes.")
+        spans.append((start, end, name))
+    at = 0
+    for start, end, name in sorted(spans):
+        if start != at:
+            raise FormatError(f"{name!r} must begin at byte {at} after the header; got {start}.")
+        at = end
+    if at != n_bytes:
+        raise FormatError(f"its arrays announce {at} bytes; {n_bytes} are there.")
+
+
+def _whole_numbers(value: Any, what: str, *, n: int | None = None) -> list[int]:
+    is_right = isinstance(value, list) and len(value) <= 8 and all(type(one) is int and one >= 0 for one in value)
+    if not is_right or (n is not None and len(value) != n):
+        raise FormatError(f"{what} must be a list of whole numbers.")
+    return list(value)
+
+
+def _metadata(entries: dict[str, Any]) -> dict[str, str]:
+    metadata = entries.get("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise FormatError("its metadata must be texts by name.")
+    return metadata
+
+
+def _views(entries: dict[str, Any], body: bytes) -> dict[str, AnyArray]:
+    arrays: dict[str, AnyArray] = {}
+    for name, entry in entries.items():
+        if name != "__metadata__":
+            start, end = entry["data_offsets"]
+            own = body[start:end]  # a copy, so that it is aligned
+            arrays[name] = np.frombuffer(own, dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    return arrays
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise FormatError(f"its header holds {next(key for key in keys if keys.count(key) > 1)[:80]!r} twice.")
+    return found
+
+
+def _refuse(name: str) -> float:
+    raise FormatError(f"its header holds {name}, which is no JSON number.")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise FormatError(f"its header holds the number {text[:40]}, beyond the largest float.")
+    return value
