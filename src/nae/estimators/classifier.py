@@ -55,15 +55,18 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         Norm of the blocks of ``encoder='mlp'``.
     variation_penalty : float
         Weight of the spread of the experts (the paper's lambda).
-    output_penalty : float
-        Weight of the mean square of the contributions.
+    output_penalty : float or None
+        Weight of the mean square of the contributions; none unless given, or 0.01 where ``additivity`` is asked for,
+        so that contributions do not reach it by growing and cancelling each other.
     context_penalty : float or None
         Weight of the share that context has in the contributions' variance, where ``additivity`` is not asked for:
         0.05 unless given, and none with ``encoder='mlp'``.
     expert_dropout, encoder_dropout : float
         Shares dropped in training; the latter with ``encoder='mlp'`` only.
-    weight_decay, learning_rate : float
-        Of AdamW. The rate stays until validation stops improving, then falls to zero.
+    weight_decay : float or None
+        Of AdamW; 0.1 unless given, and up to 4 where there are many pairs of features for every row.
+    learning_rate : float
+        Of AdamW. It stays until validation stops improving, then falls to zero.
     batch_size, max_epochs, early_stopping_rounds : int or None
         Rows of a step, most epochs, and epochs without progress on validation before stopping; chosen by the
         number of rows unless given.
@@ -131,11 +134,11 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         gate_rank: int = 64,
         normalization: str = "layer",
         variation_penalty: float = 0.1,
-        output_penalty: float = 0.0,
+        output_penalty: float | None = None,
         context_penalty: float | None = None,
         expert_dropout: float = 0.0,
         encoder_dropout: float = 0.0,
-        weight_decay: float = 0.1,
+        weight_decay: float | None = None,
         learning_rate: float = 5e-3,
         batch_size: int | None = None,
         max_epochs: int | None = None,

@@ -49,9 +49,9 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     for name in ("n_experts", "n_active", "n_knots", "batch_size", "max_epochs", "early_stopping_rounds"):
         _check_number(params, name, least=2 if name == "n_knots" else 1, kind=Integral, or_auto=True)
     _check_number(params, "learning_rate", least=0, is_open=True)
-    for name in ("variation_penalty", "output_penalty", "weight_decay"):
-        _check_number(params, name, least=0)
-    _check_number(params, "context_penalty", least=0, or_auto=True)
+    _check_number(params, "variation_penalty", least=0)
+    for name in ("output_penalty", "context_penalty", "weight_decay"):
+        _check_number(params, name, least=0, or_auto=True)
     for name in ("expert_dropout", "encoder_dropout"):
         _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
     _check_number(params, "additivity", least=0, most=1, or_auto=True)
@@ -66,7 +66,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
         n_knots = max(256, min(4096, 2**25 // (n_features**2 * network.n_experts))) if is_mlp else 128
     return Settings(
         network=network,
-        training=_training(params, n_rows=n_rows, network=network),
+        training=_training(params, n_rows=n_rows, n_features=n_features, network=network),
         n_knots=int(n_knots),
         n_ramps=params["n_ramps"],
         is_small=is_small,
@@ -115,31 +115,33 @@ def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> Netw
     )
 
 
-def _training(params: dict[str, Any], *, n_rows: int, network: NetworkConfig) -> TrainingConfig:
+def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: NetworkConfig) -> TrainingConfig:
     is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
     batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
     steps_per_epoch = max(1, round(n_rows / batch_size))
     max_epochs = params["max_epochs"] or (200 if is_small else max(8, -(-_MAX_STEPS // steps_per_epoch)))
     evaluate_every = 1 if is_mlp else max(1, min(round(_EVALUATE_STEPS / steps_per_epoch), max_epochs // 10))
     patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else _PATIENCE * evaluate_every)
-    context_penalty = params["context_penalty"]
-    if context_penalty is None:
-        context_penalty = 0.0 if is_mlp else 0.05
+    has_dial = params["additivity"] is not None
     return TrainingConfig(
         learning_rate=params["learning_rate"],
-        weight_decay=params["weight_decay"],
+        weight_decay=_given(params["weight_decay"], min(4.0, max(0.1, 1.5 * n_features**2 / n_rows))),
         batch_size=batch_size,
         max_epochs=max_epochs,
         patience=patience,
         warmup_steps=min(50, max(1, max_epochs * steps_per_epoch // 10)),
         variation_penalty=params["variation_penalty"],
-        output_penalty=params["output_penalty"],
-        context_penalty=context_penalty,
+        output_penalty=_given(params["output_penalty"], 0.01 if has_dial and not is_mlp else 0.0),
+        context_penalty=_given(params["context_penalty"], 0.0 if is_mlp else 0.05),
         additivity=params["additivity"] if network.n_experts > 1 else None,
         time_limit=params["time_limit"],
         schedule="cosine" if is_mlp or is_small else "plateau",
         evaluate_every=evaluate_every,
     )
+
+
+def _given(value: float | None, default: float) -> float:
+    return default if value is None else value
 
 
 def _batch_size(n_rows: int) -> int:
