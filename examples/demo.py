@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
@@ -12,10 +11,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score, root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
-from nae import NAEClassifier, NAERegressor, TableModel, datasets, metrics
+from nae import NAEClassifier, NAERegressor, datasets, metrics, plots
 
 FOLDER = Path("demo")
-INK, BAND, GREY, BLUE, ORANGE = "#22223b", "#d9e2ec", "#7b8794", "#1f77b4", "#e8702a"
+COLOURS = {1: "#d95f02", -1: "#1f78b4"}
 
 
 def main() -> None:
@@ -41,12 +40,7 @@ def simulate(console: Console) -> None:
         model.fit(X, y)
         add_result(table, name, root_mean_squared_error(y_test, model.predict(X_test)), model, X_test)
     console.print(table, "The noise alone has an RMSE of 0.1.")
-    figure = Figure(figsize=(9.6, 3.9), layout="constrained")
-    groups = {"effect where x2 = 1": X_test["x2"] > 0, "effect where x2 = −1": X_test["x2"] < 0}
-    for ax, (name, model) in zip(figure.subplots(1, 2, sharey=True), models.items(), strict=True):
-        draw_shape(ax, model.model_, X_test, "x1", groups=groups)
-        ax.set_title(name, loc="left", fontsize=11, fontweight="bold", color=INK)
-    finish(console, figure, "contribution to y", "simulation.png")
+    save(console, draw_simulation(models, X_test), "simulation.png")
 
 
 def diagnose(console: Console) -> None:
@@ -63,13 +57,12 @@ def diagnose(console: Console) -> None:
         add_result(table, name, roc_auc_score(y_test == model.classes_[1], probability), model, X)
     console.print(table)
     doubtful = int(np.abs(probability - 0.5).argmin())
-    explain(console, model, {name: column[[doubtful]] for name, column in X_test.items()}, truth=y_test[doubtful])
+    row = {name: column[[doubtful]] for name, column in X_test.items()}
+    explain(console, model, row, truth=y_test[doubtful])
     importance = np.abs(model.contributions(X).values).mean(axis=0)
     strongest = [model.model_.feature_names[i] for i in np.argsort(-importance)[:6]]
-    figure = Figure(figsize=(10.8, 6.4), layout="constrained")
-    for ax, name in zip(figure.subplots(2, 3, sharey=True).flat, strongest, strict=True):
-        draw_shape(ax, model.model_, X, name, groups={label: y == label for label in model.classes_[::-1]}, size=3.4)
-    finish(console, figure, f"contribution to the log-odds of {model.classes_[1]}", "breast_cancer.png")
+    save(console, plots.shapes(model.explain_global(X), features=strongest), "breast_cancer.png")
+    save(console, plots.waterfall(model.explain_local(row)).figure, "breast_cancer_row.png")
 
 
 def result_table(score: str) -> Table:
@@ -108,41 +101,31 @@ def explain(console: Console, model: NAEClassifier, row: datasets.Table, *, trut
     )
 
 
-def draw_shape(ax: Axes, model: TableModel, X: Any, name: str, *, groups: dict[str, Any], size: float = 2.0) -> None:
-    """Draw one feature: the band its effect can never leave, actual effects by group, mean effect and density."""
-    i = model.schema.index(name)
-    knots = np.array(model.schema.features[i].labels[:-2], dtype=float)  # missing and unseen come last
-    lower, upper = (bound[model.schema.slots(i)][:-2, 0] for bound in model.slot_bounds)
-    values, effects = np.asarray(X[name]), model.contributions(X).feature(name)
-    ax.fill_between(knots, lower, upper, color=BAND, lw=0, label="guaranteed bounds")
-    for (label, rows), colour in zip(groups.items(), (ORANGE, BLUE), strict=True):
-        ax.plot(values[rows], effects[rows], "o", ms=size, mew=0, color=colour, alpha=0.6, label=label)
-    ax.plot(*mean_by_bin(values, effects), color=INK, lw=1.8, label="mean effect")
-    ax.axhline(0, color=GREY, lw=0.6, zorder=0)
-    ax.set(xlim=np.quantile(values, [0.002, 0.995]), ymargin=0.14)
-    ax.set_xlabel(name, color=INK)
-    ax.spines[:].set_visible(False)
-    ax.tick_params(colors=GREY, labelsize=8, length=0)
-    density = ax.inset_axes((0, 0, 1, 0.1), xlim=ax.get_xlim())
-    density.hist(values, bins=60, range=ax.get_xlim(), color=GREY, alpha=0.4)
-    density.axis("off")
-
-
-def mean_by_bin(values: Any, effects: Any, n_bins: int = 30) -> tuple[Any, Any]:
-    """Return the means of both in bins of equally many rows."""
-    order = np.array_split(np.argsort(values), n_bins)
-    return [values[rows].mean() for rows in order], [effects[rows].mean() for rows in order]
-
-
-def finish(console: Console, figure: Figure, label: str, name: str) -> None:
-    """Add label and legend to a figure, and write it into the folder of the demo."""
-    figure.supylabel(label, fontsize=10, color=INK)
+def draw_simulation(models: dict[str, NAERegressor], X: datasets.Table) -> Figure:
+    """Return x1 in both models: its effects, coloured by x2, and the band that no effect can leave."""
+    figure = Figure(figsize=(9.6, 3.8), layout="constrained")
+    for ax, (name, model) in zip(figure.subplots(1, 2, sharey=True), models.items(), strict=True):
+        order, found = np.argsort(X["x1"]), model.contributions(X)
+        x1, lower, upper = (column[order] for column in (X["x1"], found.lower[:, 0], found.upper[:, 0]))
+        ax.fill_between(x1, lower, upper, color="#d9e2ec", lw=0, label="guaranteed bounds")
+        for sign, colour in COLOURS.items():
+            ax.plot([], [], ".", ms=10, color=colour, label=f"rows with x2 = {sign}")
+        ax.scatter(X["x1"], found.values[:, 0], s=3, lw=0, c=[COLOURS[int(sign)] for sign in X["x2"]])
+        ax.axhline(0, color="#7b8794", lw=0.6, zorder=0)
+        ax.spines[:].set_visible(False)
+        ax.tick_params(colors="#7b8794", labelsize=9, length=0)
+        ax.set_title(name, loc="left", fontsize=11, fontweight="bold")
+        ax.set_xlabel("x1")
+    figure.axes[0].set_ylabel("contribution of x1")
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    legend = figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    for handle in legend.get_lines():
-        handle.set(markersize=6, alpha=1)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def save(console: Console, figure: Figure, name: str) -> None:
+    """Write a figure into the folder of the demo."""
     figure.savefig(FOLDER / name, dpi=150)
-    console.print(f"Drawn: [bold]{FOLDER / name}[/]\n")
+    console.print(f"Drawn: [bold]{FOLDER / name}[/]")
 
 
 if __name__ == "__main__":
