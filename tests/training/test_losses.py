@@ -1,0 +1,99 @@
+"""Losses against formulas written out, and against what they are minimised by."""
+
+import numpy as np
+import pytest
+import torch
+
+from nae.errors import ConfigError
+from nae.links import LINKS
+from nae.training.losses import LOSSES, make_loss
+
+FORMULAS = {
+    "squared": lambda s, y: (s - y) ** 2,
+    "absolute": lambda s, y: np.abs(s - y),
+    "huber": lambda s, y: np.where(np.abs(s - y) <= 1.35, 0.5 * (s - y) ** 2, 1.35 * (np.abs(s - y) - 0.675)),
+    "quantile": lambda s, y: np.where(y > s, 0.3 * (y - s), 0.7 * (s - y)),
+    "poisson": lambda s, y: np.exp(s) - y * s,
+    "gamma": lambda s, y: s + y * np.exp(-s),
+    "tweedie": lambda s, y: np.exp(0.5 * s) / 0.5 + y * np.exp(-0.5 * s) / 0.5,
+    "logistic": lambda s, y: np.log1p(np.exp(s)) - y * s,
+}
+
+
+@pytest.fixture
+def score() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(20, 2, 3)) * 2
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_loss_is_its_formula_averaged_over_outputs(name, score):
+    target = np.random.default_rng(1).integers(0, 2, (20, 2)).astype(float)
+    found = make_loss(name, quantile=0.3).per_row(torch.as_tensor(score), torch.as_tensor(target))
+    expected = FORMULAS[name](score, target[:, :, None]).mean(axis=1)
+    assert found.shape == (20, 3)
+    np.testing.assert_allclose(found.numpy(), expected)
+
+
+def test_cross_entropy_is_the_negative_log_probability(score):
+    target = np.random.default_rng(2).integers(0, 2, 20)
+    found = make_loss("cross-entropy").per_row(torch.as_tensor(score), torch.as_tensor(target))
+    proba = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.numpy(), -np.log(proba[np.arange(20), target]))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_has_a_link_that_exists(name):
+    assert make_loss(name).link in LINKS
+    assert make_loss(name).name == name
+
+
+TARGETS = {
+    "squared": ("mean", np.mean),
+    "absolute": ("median", np.median),
+    "quantile": ("quantile", lambda y: np.quantile(y, 0.3)),
+    "poisson": ("mean", np.mean),
+    "gamma": ("mean", np.mean),
+    "tweedie": ("mean", np.mean),
+    "logistic": ("mean", np.mean),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_loss_is_least_at_the_prediction_it_stands_for(name):
+    random = np.random.default_rng(3)
+    y = random.integers(0, 2, 4001) if name == "logistic" else random.gamma(2.0, size=4001)
+    loss = make_loss(name, quantile=0.3)
+    grid = np.linspace(0.02, 0.98 if name == "logistic" else 6, 1500)
+    score = LINKS[loss.link].link(grid)[:, None, None]
+    target = torch.as_tensor(y.astype(float))[:, None]
+    mean = [float(loss.per_row(torch.as_tensor(one).expand(len(y), 1, 1), target).mean()) for one in score]
+    assert grid[int(np.argmin(mean))] == pytest.approx(TARGETS[name][1](y), abs=0.02)
+
+
+def test_extreme_scores_of_two_classes_do_not_overflow():
+    score = torch.tensor([-1e4, 1e4]).view(2, 1, 1)
+    found = make_loss("logistic").per_row(score, torch.tensor([[0.0], [1.0]]))
+    assert found.flatten().tolist() == [0, 0]
+
+
+def test_targets_of_an_identity_link_are_standardised():
+    assert [name for name in LOSSES if make_loss(name).is_scaled] == ["squared", "absolute", "huber", "quantile"]
+    assert all(make_loss(name).link == "identity" for name in LOSSES if make_loss(name).is_scaled)
+
+
+def test_an_unknown_loss_is_an_error_with_the_nearest_name():
+    with pytest.raises(ConfigError, match=r"loss must be one of .*; got 'poison'. Did you mean 'poisson'"):
+        make_loss("poison")
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "match"),
+    [
+        ("quantile", {"quantile": 0.0}, r"quantile must be in \(0, 1\); got 0.0"),
+        ("tweedie", {"power": 1.0}, r"tweedie_power must be in \(1, 2\); got 1.0. Use loss='poisson' for 1"),
+        ("huber", {"delta": -1.0}, "huber_delta must be positive; got -1.0"),
+    ],
+)
+def test_parameters_of_losses_are_checked(name, params, match):
+    with pytest.raises(ConfigError, match=match):
+        make_loss(name, **params)

@@ -1,0 +1,92 @@
+"""Penalties and the dial, against sums written out."""
+
+import numpy as np
+import pytest
+import torch
+
+from nae.network.network import Routed
+from nae.training.dial import Dial, context_share
+from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
+
+SHAPE = (30, 4, 2, 3, 2)  # rows, experts, outputs, features, members
+
+
+@pytest.fixture
+def weight() -> torch.Tensor:
+    weight = np.random.default_rng(0).uniform(0.2, 3, 30)
+    return torch.as_tensor(weight / weight.mean())
+
+
+def routed(*, is_constant: bool = False) -> Routed:
+    random = np.random.default_rng(1)
+    experts = torch.as_tensor(random.normal(size=SHAPE))
+    logits = torch.as_tensor(random.normal(size=(1 if is_constant else 30, 4, 3, 2)) * 2).expand(30, -1, -1, -1)
+    routing = logits.softmax(dim=1)
+    contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
+    return Routed(contributions.sum(dim=2), contributions, experts, routing)
+
+
+def test_a_weighted_mean_weighs_rows(weight):
+    values = torch.as_tensor(np.random.default_rng(2).normal(size=(30, 2, 3)))
+    expected = np.average(values.numpy(), axis=0, weights=weight.numpy())
+    np.testing.assert_allclose(weighted_mean(values, weight).numpy(), expected)
+
+
+def test_the_variation_penalty_is_the_variance_over_experts(weight):
+    experts = routed().experts
+    expected = np.average(experts.numpy().var(axis=1), axis=0, weights=weight.numpy()).mean(axis=(0, 1))
+    np.testing.assert_allclose(variation_penalty(experts, weight).numpy(), expected)
+
+
+def test_the_output_penalty_is_the_mean_square_of_contributions(weight):
+    found = routed()
+    expected = np.average(found.contributions.numpy() ** 2, axis=0, weights=weight.numpy()).mean(axis=(0, 1))
+    np.testing.assert_allclose(output_penalty(found, weight).numpy(), expected)
+
+
+def test_routing_that_never_changes_has_no_context(weight):
+    np.testing.assert_allclose(context_share(routed(is_constant=True), weight).numpy(), 0, atol=1e-15)
+    assert context_share(routed(), weight).min() > 0.1
+
+
+def test_the_share_of_context_is_a_ratio_of_variances(weight):
+    found = routed()
+    w = weight.numpy()[:, None, None, None]
+    mean = (found.routing.numpy() * w).mean(axis=0)
+    own = (found.experts.numpy() * mean[:, None]).sum(axis=1)
+    values = found.contributions.numpy()
+    context = ((values - own) ** 2 * w).mean(axis=0)
+    spread = ((values - (values * w).mean(axis=0)) ** 2 * w).mean(axis=0)
+    np.testing.assert_allclose(context_share(found, weight).numpy(), (context / (spread + 0.01)).mean(axis=(0, 1)))
+
+
+def make_dial(target: float) -> Dial:
+    return Dial(target, device=torch.device("cpu"), dtype=torch.float64)
+
+
+def test_the_dial_presses_harder_while_additivity_is_short_of_its_target(weight):
+    short, reached = make_dial(0.99), make_dial(0.05)
+    for _ in range(50):
+        short.penalty(routed(), weight)
+        reached.penalty(routed(), weight)
+    assert short.log_gamma > np.log(0.1) + 0.1
+    assert reached.log_gamma < np.log(0.1) - 0.1
+    assert 0 <= short.running <= 1
+
+
+def test_the_dial_measures_full_additivity_where_there_is_no_context(weight):
+    dial = make_dial(0.9)
+    for _ in range(200):
+        penalty = dial.penalty(routed(is_constant=True), weight)
+    assert float(dial.running) == pytest.approx(1, abs=1e-3)
+    np.testing.assert_allclose(penalty.numpy(), 0, atol=1e-12)
+
+
+def test_the_dials_penalty_is_one_number_per_member_with_a_gradient(weight):
+    found = routed()
+    found.experts.requires_grad_()
+    contributions = (found.experts * found.routing.unsqueeze(2)).sum(dim=1)
+    penalty = make_dial(0.9).penalty(Routed(found.score, contributions, found.experts, found.routing), weight)
+    assert penalty.shape == (2,)
+    penalty.sum().backward()
+    assert found.experts.grad.abs().max() > 0
