@@ -68,7 +68,9 @@ def main() -> None:
     if given.out:
         device = torch.cuda.get_device_name() if given.device.startswith("cuda") else "CPU"
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps({"device": device, "torch": torch.__version__, "steps": table}, indent=1) + "\n")
+        given.out.write_text(
+            json.dumps({"device": device, "torch": torch.__version__, "steps": table}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":
