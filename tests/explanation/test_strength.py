@@ -74,6 +74,6 @@ def test_it_survives_json_and_becomes_a_frame() -> None:
 
 def test_wide_tables_are_measured_on_fewer_rows() -> None:
     random = np.random.default_rng(0)
-    model = make_model(random, n_features=280, n_experts=4, n_members=2, gate="low-rank", dtype=np.float32)
-    found = with_statistics(model, make_table(random, model.schema, 300)).top_interactions(5)
+    model = make_model(random, n_features=280, n_experts=2, gate="low-rank", dtype=np.float32)
+    found = with_statistics(model, make_table(random, model.schema, 200)).top_interactions(5)
     assert len(found) == 5

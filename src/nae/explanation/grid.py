@@ -28,11 +28,15 @@ class Axis:
     weight: Array  # (value,), share of the training rows nearest each value
 
 
-def make_line(model: TableModel, i: int, resolution: int) -> Cells:
-    """Return the values of one feature to show, as cells of one column."""
+def make_line(model: TableModel, i: int, *, resolution: int, is_panel: bool = False) -> Cells:
+    """Return the values of one feature to show, as cells of one column; of a panel, a few that rows have."""
     statistics, slots = require_statistics(model), model.schema.slots(i)
     feature, weight = model.schema.features[i], statistics.weight[slots]
-    slot, fraction = _places(feature, weight, statistics.mean[slots], resolution)
+    if is_panel and not isinstance(feature, Category) and feature.n_values > N_PANELS:
+        slot, fraction = feature.locate(_quantiles(feature.knots, weight[: feature.n_values]))
+    else:
+        limit = N_PANELS if is_panel else resolution
+        slot, fraction = _places(feature, weight, statistics.mean[slots], limit)
     if feature.has_missing:
         slot, fraction = np.append(slot, feature.n_values), np.append(fraction, 0.0)
     stacked = (slot + model.schema.offsets[i]).astype(np.int32)
@@ -54,13 +58,16 @@ def _places(feature: Feature, weight: Array, mean: Array, resolution: int) -> tu
 
 
 def _spread_numbers(knots: Array, weight: Array, resolution: int) -> Array:
-    """Return evenly spread numbers over the central part; of a third feature, its quantiles."""
-    mass = (np.cumsum(weight) - weight / 2) / weight.sum()
-    if resolution == N_PANELS:
-        levels = (np.arange(N_PANELS) + 0.5) / N_PANELS
-        return np.unique(np.interp(levels, mass, knots))
+    """Return evenly spread numbers over the central part."""
     low, high = central_range(knots, weight)
     return np.linspace(low, high, resolution) if high > low else knots[[0, -1]]
+
+
+def _quantiles(knots: Array, weight: Array) -> Array:
+    """Return a few knots, each in the middle of an equal part of the rows."""
+    mass = (np.cumsum(weight) - weight / 2) / weight.sum()
+    levels = (np.arange(N_PANELS) + 0.5) / N_PANELS
+    return np.unique(knots[np.abs(mass[:, None] - levels).argmin(axis=0)])
 
 
 def central_range(knots: Array, weight: Array) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from nae._typing import Array
 from nae.encoding.cells import Cells
 from nae.errors import ConfigError, UserError
-from nae.explanation.grid import N_PANELS, Axis, make_axis, make_line, row_counts
+from nae.explanation.grid import Axis, make_axis, make_line, row_counts
 from nae.explanation.reference import require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.lookup import interpolate
@@ -91,7 +91,7 @@ def explain_interaction(
         raise ConfigError(f"resolution must be at least 2; got {resolution}.")
     require_statistics(model)
     chosen = tuple(model.schema.index(name) for name in names)
-    lines = tuple(make_line(model, i, N_PANELS if at == 2 else resolution) for at, i in enumerate(chosen))
+    lines = tuple(make_line(model, i, resolution=resolution, is_panel=at == 2) for at, i in enumerate(chosen))
     isolated = _Isolated(model, chosen, lines, isolation)
     return InteractionExplanation(
         axes=tuple(make_axis(model, i, line) for i, line in zip(chosen, lines, strict=True)),

@@ -1,5 +1,6 @@
 """Colours that colour-blind readers tell apart, and words that fit: what all pictures share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ __all__ = [
     "pick_output",
     "score_label",
     "shorten",
+    "shorten_all",
 ]
 
 
@@ -56,6 +58,16 @@ def shorten(text: str, limit: int = 28) -> str:
         return flat
     head = (limit - 1) * 2 // 3
     return f"{flat[:head].rstrip()}…{flat[len(flat) - (limit - 1 - head) :].lstrip()}"
+
+
+def shorten_all(texts: Sequence[str], limit: int) -> list[str]:
+    """Return texts of about ``limit`` characters that stay as different as they were."""
+    longest = max((len(text) for text in texts), default=0)
+    for room in range(limit, longest, 4):
+        short = [shorten(text, room) for text in texts]
+        if len(set(short)) == len(set(texts)):
+            return short
+    return [shorten(text, longest) for text in texts]
 
 
 def format_number(value: float) -> str:

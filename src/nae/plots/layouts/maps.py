@@ -70,7 +70,7 @@ def lay_out_map(
     first, second = explanation.axes
     is_lines = kind == "lines" or (kind == "auto" and _wants_lines(first, second))
     support = explanation.support
-    if is_lines and _is_few(first) and not _is_few(second):  # lines run along the longer feature
+    if is_lines and _runs_along(second, first):
         first, second, values = second, first, values.T
         support = None if support is None else support.T
     return _layout(explanation, (first, second), values, support, o=o, unit=unit, effect=effect, is_lines=is_lines)
@@ -168,6 +168,13 @@ def _limit(values: Array, has_data: BoolArray | None) -> float:
 
 def _is_few(axis: Axis) -> bool:
     return len(axis.labels) <= _FEW
+
+
+def _runs_along(one: Axis, other: Axis) -> bool:
+    """Return whether lines run along ``one`` rather than ``other``: the longer, or the one that is a number."""
+    if _is_few(one) != _is_few(other):
+        return _is_few(other)
+    return one.kind == "number" and other.kind != "number"
 
 
 def _wants_lines(first: Axis, second: Axis) -> bool:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from nae.plots.layouts.bars import ImportanceLayout, Step, WaterfallLayout
 from nae.plots.matplotlib.canvas import new_axes, set_legend, set_title, tidy
-from nae.plots.style import STYLE, decimals_for, format_fixed, shorten
+from nae.plots.style import STYLE, decimals_for, format_fixed, shorten, shorten_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title
             words, (bar.importance, at), (4, 0), textcoords="offset points", va="center", fontsize="x-small",
             color=STYLE.soft,
         )  # fmt: skip
-    ax.set_yticks(y, [shorten(bar.name, 28) for bar in bars], parse_math=False)
+    ax.set_yticks(y, shorten_all([bar.name for bar in bars], 28), parse_math=False)
     ax.set_ylim(len(bars) - 0.4, -0.6)
     ax.set_xlim(0, 1.45 * longest or 1.0)
     label = layout.label
@@ -79,7 +79,7 @@ def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
     _mark(ax, layout.intercept, -0.6, f"intercept {format_fixed(layout.intercept, layout.decimals)}", layout)
     ax.plot([layout.score] * 2, [last + 0.3, last + 0.95], color=STYLE.ink, linewidth=1.1)
     _mark(ax, layout.score, last + 0.68, f"score {format_fixed(layout.score, layout.decimals)}", layout, is_bold=True)
-    ax.set_yticks(range(len(steps)), [shorten(step.label, 34) for step in steps], parse_math=False)
+    ax.set_yticks(range(len(steps)), shorten_all([step.label for step in steps], 34), parse_math=False)
     ax.set_xlabel(layout.label, fontsize="small", color=STYLE.ink, parse_math=False)
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0, labelsize="small")

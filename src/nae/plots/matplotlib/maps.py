@@ -6,7 +6,7 @@ import numpy as np
 
 from nae.plots.layouts.maps import MapAxis, MapLayout, MatrixLayout
 from nae.plots.matplotlib.canvas import colour_map, new_axes, new_page, set_title, tidy
-from nae.plots.style import STYLE, decimals_for, format_fixed, format_value, shorten
+from nae.plots.style import STYLE, decimals_for, format_fixed, format_value, shorten, shorten_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def draw_matrix(
     shown = np.where(np.eye(n, dtype=bool), np.nan, layout.values)
     image = ax.imshow(shown, cmap=colour_map(STYLE.sequential), vmin=0, vmax=limit)
     ax.set_facecolor(STYLE.density)
-    names = [shorten(name, 20) for name in layout.names]
+    names = shorten_all(layout.names, 20)
     ax.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor", parse_math=False)
     ax.set_yticks(range(n), names, parse_math=False)
     if n <= 14:
@@ -144,7 +144,7 @@ def _set_axis(ax: "Axes", side: MapAxis, which: str) -> None:
         ax.set_ylabel(shorten(side.label, 40), fontsize="small", color=STYLE.ink, parse_math=False)
     if side.is_number:
         return
-    labels = [shorten(text, 18) for text in side.ticks]
+    labels = shorten_all(side.ticks, 18)
     if which == "x":
         is_long = len(labels) > 8 or max(map(len, labels)) > 8
         style: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if is_long else {}

@@ -7,7 +7,7 @@ import numpy as np
 from nae.plots.layouts.lines import CompareLayout
 from nae.plots.layouts.shape import ShapeLayout
 from nae.plots.matplotlib.canvas import new_axes, new_page, set_legend, set_title, tidy
-from nae.plots.style import STYLE, shorten
+from nae.plots.style import STYLE, shorten, shorten_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def _compare_levels(ax: "Axes", layout: CompareLayout, which: int, colour: str) 
     for at, level in zip(y, shown, strict=True):
         ax.plot([level.lower, level.upper], [at, at], color=colour, alpha=0.3, linewidth=4, solid_capstyle="butt")
     ax.plot([level.mean for level in shown], y, "o" if which == 0 else "D", color=colour, markersize=3.6)
-    ax.set_yticks(range(len(order)), [shorten(label, 18) for label in order], parse_math=False)
+    ax.set_yticks(range(len(order)), shorten_all(order, 18), parse_math=False)
     ax.set_ylim(len(order) - 0.4, -0.6)
 
 
@@ -176,7 +176,7 @@ def _draw_levels(ax: "Axes", layout: ShapeLayout, *, width: int) -> None:
     for at, level in zip(y, levels, strict=True):
         ax.plot([level.mean, level.mean], [at - 0.34, at + 0.34], color=STYLE.main, linewidth=2.2, zorder=3)
     small = "x-small" if len(levels) > 14 else "small"
-    ax.set_yticks(y, [shorten(level.label, width) for level in levels], fontsize=small, parse_math=False)
+    ax.set_yticks(y, shorten_all([level.label for level in levels], width), fontsize=small, parse_math=False)
     for text, level in zip(ax.get_yticklabels(), levels, strict=True):
         text.set_fontstyle("normal" if level.role == "value" else "italic")
     for at, level in zip(y, levels, strict=True):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from nae.plots.layouts.bars import ImportanceLayout, WaterfallLayout
-from nae.plots.plotly.canvas import graph, new_figure, plain
+from nae.plots.plotly.canvas import graph, new_figure, plain, set_places
 from nae.plots.style import STYLE, decimals_for, format_fixed
 
 __all__ = ["draw_importance", "draw_waterfall"]
@@ -13,11 +13,11 @@ def draw_importance(layout: ImportanceLayout, *, title: str = "Importance") -> A
     """Draw how much every contribution varies, split into own value and context."""
     go, bars = graph(), layout.bars
     figure = new_figure(title=title, note=layout.note, height=max(300, 160 + 26 * len(bars)))
-    names = [plain(bar.name, 28) for bar in bars]
+    places = list(range(len(bars)))
     figure.add_trace(
         go.Bar(
             x=[bar.own for bar in bars],
-            y=names,
+            y=places,
             orientation="h",
             name="its own value decides",
             marker={"color": STYLE.main},
@@ -27,21 +27,22 @@ def draw_importance(layout: ImportanceLayout, *, title: str = "Importance") -> A
     figure.add_trace(
         go.Bar(
             x=[bar.importance - bar.own for bar in bars],
-            y=names,
+            y=places,
             orientation="h",
             name="context decides",
-            marker={"color": STYLE.accent_soft, "pattern": {"shape": "/", "fgcolor": STYLE.paper}},
+            marker={"color": STYLE.accent_soft, "pattern": _hatch(STYLE.accent_soft)},
             text=[_words(bar.importance, bar.additivity, bar.stability, decimals) for bar in bars],
             textposition="outside",
             cliponaxis=False,
         )
     )
     figure.update_layout(barmode="stack", bargap=0.3)
-    figure.update_yaxes(autorange="reversed", type="category")
+    set_places(figure, "y", [bar.name for bar in bars], limit=28)
     label = layout.label
     if layout.rest[0]:
         label += f" · {layout.rest[0]} more features, each at most {format_fixed(layout.rest[1], decimals)}"
-    figure.update_xaxes(title={"text": plain(label, 140)})
+    longest = max((bar.importance for bar in bars), default=0.0) or 1.0
+    figure.update_xaxes(title={"text": plain(label, 140)}, range=[0, 1.6 * longest])
     return figure
 
 
@@ -49,24 +50,24 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
     """Draw the way from the intercept to the score of one row."""
     go, steps = graph(), layout.steps
     figure = new_figure(title=layout.title, note=layout.note, height=200 + 34 * len(steps))
-    names = [plain(step.label, 34) for step in steps]
+    places = list(range(len(steps)))
     hover = [
-        f"{name}<br>total {step.contribution}<br>own {step.own}<br>context {step.shift}"
+        f"{plain(step.label)}<br>total {step.contribution}<br>own {step.own}<br>context {step.shift}"
         + (f"<br>mostly because of {plain(step.cause)}" if step.cause else "")
-        for name, step in zip(names, steps, strict=True)
+        for step in steps
     ]
-    for word, spans, colours, pattern in (
-        ("own effect", [step.kept for step in steps], [_own_colour(step) for step in steps], ""),
-        ("because of context", [(s.own_end, s.end) for s in steps], [_shift_colour(s) for s in steps], "/"),
+    for word, spans, colours, is_hatched in (
+        ("own effect", [step.kept for step in steps], [_own_colour(step) for step in steps], False),
+        ("because of context", [(s.own_end, s.end) for s in steps], [_shift_colour(s) for s in steps], True),
     ):
         figure.add_trace(
             go.Bar(
                 x=[end - start for start, end in spans],
                 base=[start for start, _ in spans],
-                y=names,
+                y=places,
                 orientation="h",
                 name=word,
-                marker={"color": colours, "pattern": {"shape": pattern, "fgcolor": STYLE.paper}},
+                marker={"color": colours, "pattern": _hatch(colours) if is_hatched else {}},
                 hovertext=hover,
                 hoverinfo="text",
             )
@@ -74,7 +75,7 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
     figure.add_trace(
         go.Scatter(
             x=[step.end for step in steps],
-            y=names,
+            y=places,
             mode="markers",
             marker={"symbol": "line-ns", "size": 16, "line": {"width": 1.5, "color": STYLE.ink}},
             error_x={
@@ -94,9 +95,13 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
     figure.add_vline(x=layout.intercept, line={"color": STYLE.soft, "dash": "dash", "width": 1})
     figure.add_vline(x=layout.score, line={"color": STYLE.ink, "width": 1})
     figure.update_layout(barmode="overlay", bargap=0.35)
-    figure.update_yaxes(autorange="reversed", type="category")
+    set_places(figure, "y", [step.label for step in steps], limit=34)
     figure.update_xaxes(title={"text": plain(layout.label, 80)}, range=list(layout.x_range))
     return figure
+
+
+def _hatch(colour: str | list[str]) -> dict[str, Any]:
+    return {"shape": "/", "bgcolor": colour, "fgcolor": STYLE.paper, "solidity": 0.25, "size": 7}
 
 
 def _own_colour(step: Any) -> str:

@@ -1,12 +1,15 @@
 """Figures in the house style; names are data, so they are escaped before plotly reads them as HTML."""
 
 import html
+from collections.abc import Sequence
 from typing import Any
 
 from nae._optional import require
-from nae.plots.style import STYLE, shorten
+from nae.plots.style import STYLE, shorten, shorten_all
 
-__all__ = ["colour_scale", "graph", "new_figure", "plain", "translucent"]
+__all__ = ["LEGEND", "colour_scale", "graph", "new_figure", "plain", "set_places", "translucent"]
+
+LEGEND: dict[str, Any] = {"orientation": "h", "yref": "container", "y": 0.02, "yanchor": "bottom", "x": 0}
 
 
 def graph() -> Any:
@@ -17,6 +20,21 @@ def graph() -> Any:
 def plain(text: str, limit: int = 40) -> str:
     """Return a text that plotly shows as it is."""
     return html.escape(shorten(text, limit), quote=False)
+
+
+def set_places(figure: Any, which: str, labels: Sequence[str], *, limit: int, **place: int) -> None:
+    """Label the whole numbers of an axis: names themselves as places would merge where two are alike."""
+    options = {
+        "tickmode": "array",
+        "zeroline": False,
+        "showgrid": False,
+        "tickvals": list(range(len(labels))),
+        "ticktext": [html.escape(text, quote=False) for text in shorten_all(labels, limit)],
+    }
+    if which == "y":
+        figure.update_yaxes(range=[len(labels) - 0.4, -0.6], **options, **place)
+    else:
+        figure.update_xaxes(range=[-0.5, len(labels) - 0.5], **options, **place)
 
 
 def new_figure(*, title: str, note: str = "", height: int = 420, width: int | None = None) -> Any:
@@ -33,8 +51,8 @@ def new_figure(*, title: str, note: str = "", height: int = 420, width: int | No
         paper_bgcolor=STYLE.paper,
         plot_bgcolor=STYLE.paper,
         font={"color": STYLE.ink, "size": 12},
-        margin={"l": 70, "r": 30, "t": 70, "b": 60},
-        legend={"orientation": "h", "y": -0.18, "x": 0},
+        margin={"l": 70, "r": 30, "t": 70, "b": 90},
+        legend=LEGEND,
         hovermode="closest",
     )
     figure.update_xaxes(gridcolor=STYLE.faint, zerolinecolor=STYLE.soft, linecolor=STYLE.soft, automargin=True)

@@ -53,7 +53,16 @@ def draw_training(layout: TrainingLayout, *, title: str = "Training") -> Any:
             figure.add_trace(graph().Scatter(x=layout.epochs, y=values, mode="lines", line=line, name=name, yaxis=axis))
     if layout.best_epoch:
         figure.add_vline(x=layout.best_epoch, line={"color": STYLE.soft, "width": 1})
-    figure.update_layout(yaxis2={"overlaying": "y", "side": "right", "range": [0, 1.02], "showgrid": False})
+    figure.update_layout(
+        yaxis2={
+            "overlaying": "y",
+            "side": "right",
+            "range": [0, 1.02],
+            "dtick": 0.2,
+            "showgrid": False,
+            "automargin": True,
+        }
+    )
     figure.update_xaxes(title={"text": "epoch"})
     figure.update_layout(yaxis={"title": {"text": "loss"}})
     return figure

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from nae._optional import require
-from nae.plots.layouts.maps import MapAxis, MapLayout, MatrixLayout
-from nae.plots.plotly.canvas import colour_scale, graph, new_figure, plain
+from nae.plots.layouts.maps import MapLayout, MatrixLayout
+from nae.plots.plotly.canvas import colour_scale, graph, new_figure, plain, set_places
 from nae.plots.style import STYLE, format_value
 
 __all__ = ["draw_map", "draw_matrix", "draw_panels"]
@@ -18,6 +18,7 @@ def draw_map(layout: MapLayout) -> Any:
     if layout.is_lines:
         return _draw_lines(layout)
     figure = new_figure(title=layout.title, note=layout.note, height=520)
+    figure.update_layout(plot_bgcolor=STYLE.density)  # where no rows lie
     figure.add_trace(_heat(layout, has_bar=True))
     _set_sides(figure, layout)
     return figure
@@ -32,7 +33,9 @@ def draw_panels(layouts: tuple[MapLayout, ...], *, title: str = "", n_columns: i
         rows=n_rows, cols=n_columns, subplot_titles=[plain(layout.title, 36) for layout in layouts]
     )
     base = new_figure(title=title, note=layouts[0].note, height=120 + 280 * n_rows).layout
-    figure.update_layout(title=base.title, height=base.height, template="none", font=base.font)
+    figure.update_layout(
+        title=base.title, height=base.height, template="none", font=base.font, plot_bgcolor=STYLE.density
+    )
     for at, layout in enumerate(layouts):
         place = {"row": at // n_columns + 1, "col": at % n_columns + 1}
         figure.add_trace(_heat(layout, has_bar=at == 0), **place)
@@ -45,34 +48,36 @@ def draw_matrix(layout: MatrixLayout, *, title: str = "Who changes how whom coun
     n = len(layout.names)
     note = f"{layout.hidden} weaker features not shown" if layout.hidden else ""
     figure = new_figure(title=title, note=note, height=260 + 26 * n)
-    names = [plain(name, 24) for name in layout.names]
+    names = [plain(name) for name in layout.names]
     figure.add_trace(
         graph().Heatmap(
             z=np.where(np.eye(n, dtype=bool), np.nan, layout.values),
-            x=names,
-            y=names,
+            text=[[f"{cause} changes {name}" for cause in names] for name in names],
             colorscale=colour_scale(STYLE.sequential),
             zmin=0,
             colorbar={"title": {"text": plain(layout.label, 60), "side": "right"}},
-            hovertemplate="%{x} changes %{y} by %{z:.3g}<extra></extra>",
+            hovertemplate="%{text} by %{z:.3g}<extra></extra>",
         )
     )
-    figure.update_yaxes(autorange="reversed", type="category", title={"text": "its contribution is changed …"})
-    figure.update_xaxes(type="category", title={"text": "… by the value of"})
+    set_places(figure, "y", layout.names, limit=24)
+    set_places(figure, "x", layout.names, limit=24)
+    figure.update_yaxes(title={"text": "its contribution is changed …"})
+    figure.update_xaxes(title={"text": "… by the value of"})
     return figure
 
 
 def _heat(layout: MapLayout, *, has_bar: bool) -> Any:
     return graph().Heatmap(
         z=np.where(layout.has_data, layout.values, np.nan),
-        x=_positions(layout.x),
-        y=_positions(layout.y),
+        x=layout.x.centres,
+        y=layout.y.centres,
+        text=[[f"{plain(x)}<br>{plain(y)}" for x in layout.x.ticks] for y in layout.y.ticks],
         colorscale=colour_scale(STYLE.diverging),
         zmin=-layout.limit,
         zmax=layout.limit,
         showscale=has_bar,
         colorbar={"title": {"text": plain(layout.label, 60), "side": "right"}},
-        hovertemplate=f"{plain(layout.x.label)} %{{x}}<br>{plain(layout.y.label)} %{{y}}<br>%{{z:.4g}}<extra></extra>",
+        hovertemplate="%{text}<br>%{z:.4g}<extra></extra>",
     )
 
 
@@ -82,23 +87,26 @@ def _draw_lines(layout: MapLayout) -> Any:
         label = format_value(float(layout.y.centres[at])) if layout.y.is_number else text
         figure.add_trace(
             graph().Scatter(
-                x=_positions(layout.x),
+                x=layout.x.centres,
                 y=np.where(layout.has_data[at], layout.values[at], np.nan),
                 mode="lines+markers" if len(layout.x.centres) <= 32 else "lines",
                 line={"color": STYLE.series[at % len(STYLE.series)]},
                 name=f"{plain(layout.y.label, 24)} = {plain(label, 24)}",
             )
         )
+    if not layout.x.is_number:
+        set_places(figure, "x", layout.x.ticks, limit=20)
     figure.update_xaxes(title={"text": plain(layout.x.label)})
     figure.update_yaxes(title={"text": plain(layout.label, 60)})
     return figure
 
 
-def _positions(side: MapAxis) -> Any:
-    return side.centres if side.is_number else [plain(text, 24) for text in side.ticks]
-
-
 def _set_sides(figure: Any, layout: MapLayout, **place: int) -> None:
-    kind = {True: "linear", False: "category"}
-    figure.update_xaxes(title={"text": plain(layout.x.label)}, type=kind[layout.x.is_number], **place)
-    figure.update_yaxes(title={"text": plain(layout.y.label)}, type=kind[layout.y.is_number], **place)
+    for which, side in (("x", layout.x), ("y", layout.y)):
+        if not side.is_number:
+            set_places(figure, which, side.ticks, limit=20, **place)
+    figure.update_xaxes(title={"text": plain(layout.x.label)}, **place)
+    if not layout.y.is_number:
+        figure.update_yaxes(range=[-0.5, len(layout.y.ticks) - 0.5], **place)
+    if not place or place["col"] == 1:
+        figure.update_yaxes(title={"text": plain(layout.y.label)}, **place)

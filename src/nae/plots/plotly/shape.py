@@ -1,6 +1,7 @@
 """Shape plots: one feature, a page of them, and two models side by side."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from nae._optional import require
 from nae.plots.layouts.lines import CompareLayout
 from nae.plots.layouts.shape import ShapeLayout
-from nae.plots.plotly.canvas import graph, new_figure, plain, translucent
+from nae.plots.plotly.canvas import LEGEND, graph, new_figure, plain, set_places, translucent
 from nae.plots.style import STYLE
 
 __all__ = ["draw_compare", "draw_shape", "draw_shapes"]
@@ -54,7 +55,7 @@ def draw_compare(layouts: tuple[CompareLayout, ...], *, n_columns: int = 3) -> A
                 figure.add_trace(
                     graph().Scatter(
                         x=[level.mean for level in shape.levels],
-                        y=[plain(level.label, 24) for level in shape.levels],
+                        y=_places(layout, shape),
                         mode="markers",
                         marker={"color": colour, "size": 8, "symbol": ("circle", "diamond")[which]},
                         error_x=_reach(shape, colour),
@@ -63,7 +64,7 @@ def draw_compare(layouts: tuple[CompareLayout, ...], *, n_columns: int = 3) -> A
                     ),
                     **place,
                 )
-        _set_axes(figure, layout.first, **place)
+        _set_axes(figure, replace(layout.first, y_range=layout.y_range), **place)
     return figure
 
 
@@ -75,12 +76,12 @@ def _page(titles: list[str], title: str, n_columns: int) -> Any:
         rows=n_rows,
         cols=n_columns,
         subplot_titles=[plain(name, 30) for name in titles],
-        horizontal_spacing=0.12,
+        horizontal_spacing=0.14 if n_columns > 1 else 0.0,
         vertical_spacing=min(0.12, 0.3 / n_rows),
     )
     base = new_figure(title=title, height=90 + 270 * n_rows).layout
     figure.update_layout(
-        title=base.title, height=base.height, template="none", font=base.font, legend={"orientation": "h", "y": -0.06}
+        title=base.title, height=base.height, template="none", font=base.font, legend=LEGEND, margin=base.margin
     )
     figure.update_xaxes(gridcolor=STYLE.faint, zerolinecolor=STYLE.soft)
     figure.update_yaxes(gridcolor=STYLE.faint, zerolinecolor=STYLE.soft, automargin=True)
@@ -147,7 +148,8 @@ def _number_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
 
 def _level_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
     go = graph()
-    names = [plain(level.label, 24) for level in layout.levels]
+    y = np.arange(len(layout.levels))
+    names = [plain(level.label) for level in layout.levels]
     lower = np.array([level.lower for level in layout.levels])
     upper = np.array([level.upper for level in layout.levels])
     low = np.array([level.low for level in layout.levels])
@@ -156,24 +158,26 @@ def _level_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
 
     def bar(start: Any, end: Any, colour: str, width: float, name: str) -> Any:
         return go.Bar(
-            x=end - start, base=start, y=names, orientation="h", width=width, name=name, customdata=shares,
+            x=end - start, base=start, y=y, hovertext=names, orientation="h", width=width, name=name, customdata=shares,
             marker={"color": colour, "line": {"width": 0}}, showlegend=has_legend,
-            hovertemplate="%{y}: %{base:.4g} to %{x:.4g}<br>%{customdata}<extra></extra>",
+            hovertemplate="%{hovertext}: %{base:.4g} to %{x:.4g}<br>%{customdata}<extra></extra>",
         )  # fmt: skip
 
     traces = [bar(lower, upper, translucent(STYLE.band, 0.55), 0.62, "guaranteed bounds")]
     if len(layout.dots):
-        at = [names[int(place)] for place in layout.dots_at]
         marker = {"color": translucent(STYLE.dot, 0.4), "size": 4}
         traces.append(
-            go.Scatter(x=layout.dots, y=at, mode="markers", marker=marker, name="rows", showlegend=has_legend)
+            go.Scatter(
+                x=layout.dots, y=layout.dots_at, mode="markers", marker=marker, name="rows", showlegend=has_legend
+            )
         )
     else:
         traces.append(bar(low, high, translucent(STYLE.inner, 0.8), 0.34, "90 % of rows"))
     traces.append(
         go.Scatter(
             x=[level.mean for level in layout.levels],
-            y=names,
+            y=y,
+            hovertext=names,
             mode="markers",
             marker={"color": STYLE.main, "symbol": "line-ns", "size": 14, "line": {"width": 3, "color": STYLE.main}},
             name="mean effect",
@@ -195,6 +199,12 @@ def _band(x: Any, lower: Any, upper: Any, colour: str, name: str = "", *, has_le
         name=name,
         showlegend=has_legend,
     )
+
+
+def _places(layout: CompareLayout, shape: ShapeLayout) -> list[float]:
+    """Return where the levels of either model stand on the axis of the first."""
+    order = [level.label for level in layout.first.levels]
+    return [order.index(level.label) if level.label in order else np.nan for level in shape.levels]
 
 
 def _reach(shape: ShapeLayout, colour: str) -> dict[str, Any]:
@@ -220,5 +230,5 @@ def _set_axes(figure: Any, layout: ShapeLayout, **place: int) -> None:
         if not place or place["col"] == 1:
             figure.update_yaxes(title=label, **place)
     else:
-        figure.update_yaxes(autorange="reversed", type="category", **place)
+        set_places(figure, "y", [level.label for level in layout.levels], limit=15 if place else 24, **place)
         figure.update_xaxes(range=list(layout.y_range), title=label, **place)

@@ -1,0 +1,132 @@
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from nae import plots
+from nae.errors import ConfigError
+from nae.plots import FrontierPoint
+from nae.training.history import Epoch, History
+from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, strength_of
+
+INCOME, ROOMS, NEW, FORTY, LONG = NAMES
+HISTORY = History([Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, 1.2, 0.8, 0.25)], best_epoch=2)
+POINTS = [FrontierPoint(0.5, 0.43, 0.01, "a $b$"), FrontierPoint(0.9, 0.45, is_chosen=True)]
+
+SINGLE: dict[str, Any] = {
+    "number": lambda **to: plots.shape(global_of(), INCOME, **to),
+    "number without rows": lambda **to: plots.shape(explained(), INCOME, **to),
+    "few values": lambda **to: plots.shape(explained(), ROOMS, **to),
+    "boolean": lambda **to: plots.shape(global_of(), NEW, **to),
+    "forty levels": lambda **to: plots.shape(explained(), FORTY, **to),
+    "levels with rows": lambda **to: plots.shape(global_of(), LONG, **to),
+    "a class": lambda **to: plots.shape(explained(3), ROOMS, output="class 1", **to),
+    "importance": lambda **to: plots.importance(explained(), **to),
+    "importance of classes": lambda **to: plots.importance(explained(3), max_features=2, **to),
+    "waterfall": lambda **to: plots.waterfall(local_of(), 6, **to),
+    "waterfall of classes": lambda **to: plots.waterfall(local_of(3), 0, max_features=3, **to),
+    "map": lambda **to: plots.pair(interaction_of(INCOME, FORTY, has_rows=True), **to),
+    "map of levels": lambda **to: plots.pair(interaction_of(LONG, FORTY), **to),
+    "small map": lambda **to: plots.pair(interaction_of(LONG, NEW), effect="pure", **to),
+    "lines": lambda **to: plots.pair(interaction_of(ROOMS, LONG), **to),
+    "matrix": lambda **to: plots.interaction_matrix(strength_of(), **to),
+    "frontier": lambda **to: plots.frontier(POINTS, score_label="RMSE", **to),
+    "training": lambda **to: plots.training(HISTORY, **to),
+}
+PAGES: dict[str, Any] = {
+    "shapes": lambda **to: plots.shapes(global_of(), title="All", **to),
+    "panels": lambda **to: plots.three_way(interaction_of(INCOME, FORTY, ROOMS, has_rows=True), title="Three", **to),
+    "compare": lambda **to: plots.compare(explained(), explained(), names=("old <b>", "new $"), **to),
+}
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    mpl.use("Agg")
+    before = dict(mpl.rcParams)
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    assert dict(mpl.rcParams) == before  # nobody's settings were touched
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_picture_is_drawn_on_the_given_axes_and_returns_them(name: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    ax = figure.add_subplot()
+    assert SINGLE[name](ax=ax) is ax
+    figure.canvas.draw()
+    assert ax.get_title(loc="left")
+
+
+@pytest.mark.parametrize("name", [*SINGLE, *PAGES])
+def test_a_picture_makes_its_own_figure(name: str) -> None:
+    made = (SINGLE | PAGES)[name]()
+    figure = made if name in PAGES else made.figure
+    figure.canvas.draw()  # no name is read as mathematics, no glyph or room is missing: warnings are errors
+    assert len(figure.axes) >= 1
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_drawn_on_the_given_figure(name: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained", figsize=(12, 12))
+    assert PAGES[name](figure=figure) is figure
+
+
+@pytest.mark.parametrize("name", [*SINGLE, *PAGES])
+def test_plotly_draws_the_same_layout(name: str) -> None:
+    figure = (SINGLE | PAGES)[name](backend="plotly")
+    content = json.loads(figure.to_json())
+    assert content["data"]
+    text = figure.to_json()
+    assert "<b>home</b>" not in text  # a name is shown, not obeyed
+    assert "<i>yes</i>" not in text
+    assert "old <b>" not in text
+
+
+def test_both_backends_draw_the_same_curve() -> None:
+    from matplotlib.figure import Figure
+
+    ax = plots.shape(explained(), INCOME, ax=Figure().add_subplot())
+    mean = explained().feature(INCOME).mean[:-2, 0]
+    drawn = [line for line in ax.get_lines() if len(line.get_ydata()) == len(mean)]
+    assert any(np.array_equal(line.get_ydata(), mean) for line in drawn)
+    figure = plots.shape(explained(), INCOME, backend="plotly")
+    curve = next(trace for trace in figure.data if trace.name == "mean effect")
+    np.testing.assert_array_equal(curve.y, mean)
+
+
+def test_nothing_is_shown_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    import matplotlib.pyplot as plt
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise AssertionError("show() was called")
+
+    monkeypatch.setattr(plt, "show", fail)
+    plots.importance(explained())
+    plots.shapes(explained())
+
+
+def test_what_is_wrong_with_a_call_is_said() -> None:
+    from matplotlib.figure import Figure
+
+    with pytest.raises(ConfigError, match="backend must be 'matplotlib' or 'plotly'; got 'bokeh'"):
+        plots.importance(explained(), backend="bokeh")
+    with pytest.raises(ConfigError, match="plotly makes a figure of its own; leave out ax="):
+        plots.importance(explained(), backend="plotly", ax=Figure().add_subplot())
+
+
+def test_importing_the_plots_loads_no_drawing_library() -> None:
+    code = "import nae.plots, sys; print('matplotlib' in sys.modules, 'plotly' in sys.modules, 'torch' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "False", "False"]

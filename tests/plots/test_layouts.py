@@ -1,0 +1,322 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nae.errors import ConfigError, UserError
+from nae.plots.layouts.bars import lay_out_importance, lay_out_waterfall
+from nae.plots.layouts.lines import FrontierPoint, lay_out_compare, lay_out_frontier, lay_out_training
+from nae.plots.layouts.maps import lay_out_map, lay_out_matrix, lay_out_panels
+from nae.plots.layouts.shape import lay_out_shape, lay_out_shapes, value_range
+from nae.training.history import Epoch, History
+from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
+
+INCOME, ROOMS, NEW, FORTY, LONG = NAMES
+
+
+def test_the_curve_of_a_number_is_its_mean_effect_between_its_bounds() -> None:
+    explanation = explained()
+    layout, shape = lay_out_shape(explanation, INCOME, unit="USD"), explanation.feature(INCOME)
+    assert layout.is_number
+    np.testing.assert_array_equal(layout.x, shape.numbers[:-2])
+    np.testing.assert_array_equal(layout.mean, shape.mean[:-2, 0])
+    np.testing.assert_array_equal(layout.lower, shape.lower[:-2, 0])
+    np.testing.assert_array_equal(layout.upper, shape.upper[:-2, 0])
+    np.testing.assert_array_equal(layout.low, shape.quantiles[0, :-2, 0])
+    np.testing.assert_array_equal(layout.high, shape.quantiles[-1, :-2, 0])
+    assert layout.effect_label == "effect on prediction (USD)"
+
+
+def test_missing_stands_beside_a_number_and_unseen_does_not() -> None:
+    explanation = explained()
+    layout, shape = lay_out_shape(explanation, INCOME), explanation.feature(INCOME)
+    assert [level.label for level in layout.levels] == ["missing"]
+    assert layout.levels[0].mean == shape.mean[-2, 0]
+    assert layout.levels[0].upper == shape.upper[-2, 0]
+    assert layout.levels[0].share == pytest.approx(4 / 400)
+    assert lay_out_shape(explanation, ROOMS).levels == ()  # never missing
+
+
+def test_a_long_tail_is_cut_and_said() -> None:
+    layout = lay_out_shape(explained(), INCOME)
+    assert layout.x_range[1] < 5
+    assert "values reach 500" in layout.note
+    assert "stability" in layout.note
+    assert value_range(np.array([0.0, 1.0, 2.0]), np.ones(3)) == (0.0, 2.0)
+    assert value_range(np.array([3.0]), np.ones(1)) == (2.5, 3.5)
+
+
+def test_density_bars_hold_the_share_of_the_rows() -> None:
+    layout, shape = lay_out_shape(explained(), ROOMS), explained().feature(ROOMS)
+    heights = [bar.height for bar in layout.density]
+    np.testing.assert_allclose(heights, shape.weight[:6] / shape.weight[:6].max())
+    assert [(bar.left + bar.right) / 2 for bar in layout.density] == pytest.approx([0, 1, 2, 3, 4, 5])
+    histogram = lay_out_shape(explained(), INCOME).density
+    assert len(histogram) == 40
+    assert max(bar.height for bar in histogram) == 1.0
+    assert histogram[0].left == lay_out_shape(explained(), INCOME).x_range[0]
+
+
+def test_forty_levels_are_shown_and_rarer_ones_hidden_on_request() -> None:
+    every = lay_out_shape(explained(), FORTY)
+    assert not every.is_number
+    assert len(every.levels) == 42  # missing and unseen
+    assert [level.role for level in every.levels[-2:]] == ["missing", "unseen"]
+    assert every.hidden == 0
+    few = lay_out_shape(explained(), FORTY, max_levels=5)
+    assert len(few.levels) == 7
+    assert few.hidden == 35
+    assert "35 rarer levels hidden" in few.note
+    assert {level.label for level in few.levels[:5]} <= {level.label for level in every.levels}
+    assert min(level.share for level in few.levels[:5]) >= sorted(level.share for level in every.levels[:40])[-5]
+
+
+def test_dots_stand_where_their_values_are() -> None:
+    explanation = global_of()
+    number = lay_out_shape(explanation, INCOME)
+    assert len(number.dots) == 396  # four are missing
+    assert np.isfinite(number.dots_at).all()
+    boolean = lay_out_shape(explanation, NEW)
+    assert set(boolean.dots_at) == {0.0, 1.0}
+    few = lay_out_shape(explanation, FORTY, max_levels=5)
+    assert set(few.dots_at) <= set(range(7))
+    shape = explanation.feature(FORTY)
+    assert shape.dots_at is not None
+    label = few.levels[2].label
+    assert (few.dots_at == 2).sum() == (shape.dots_at == shape.labels.index(label)).sum()
+    assert len(lay_out_shape(explained(), INCOME).dots) == 0
+
+
+def test_the_range_of_effects_holds_everything_shown() -> None:
+    for name in NAMES:
+        layout = lay_out_shape(global_of(), name)
+        inside = (layout.x >= layout.x_range[0]) & (layout.x <= layout.x_range[1])
+        ends = [*layout.lower[inside], *layout.upper[inside], *(level.upper for level in layout.levels)]
+        assert layout.y_range[0] < min(ends)
+        assert layout.y_range[1] > max(ends)
+
+
+def test_a_page_goes_from_the_most_important_on_one_scale() -> None:
+    layouts = lay_out_shapes(explained())
+    assert [layout.title for layout in layouts] == [shape.name for shape in explained().ranked(0)]
+    assert len({layout.y_range for layout in layouts}) == 1
+    apart = lay_out_shapes(explained(), share_scale=False, features=(ROOMS, NEW))
+    assert [layout.title for layout in apart] == [ROOMS, NEW]
+    assert apart[0].y_range != apart[1].y_range
+
+
+def test_classes_must_be_chosen_and_are_named() -> None:
+    with pytest.raises(UserError, match=r"This explanation has 3 outputs .*; pass output= one of them\."):
+        lay_out_shape(explained(3), ROOMS)
+    with pytest.raises(UserError, match=r"No output is called 'class 4'\. Did you mean"):
+        lay_out_shape(explained(3), ROOMS, output="class 4")
+    with pytest.raises(UserError, match=r"An output's position must be in \[0, 2\]; got 3\."):
+        lay_out_shape(explained(3), ROOMS, output=3)
+    layout = lay_out_shape(explained(3), ROOMS, output="class 1")
+    np.testing.assert_array_equal(layout.mean, explained(3).feature(ROOMS).mean[:-2, 1])
+    assert layout.effect_label == "effect on score of class class 1"
+    assert lay_out_shape(explained(2), ROOMS, output=1).effect_label == "effect on down"
+
+
+@pytest.mark.parametrize(
+    ("link", "label"),
+    [("logit", "log-odds of score"), ("log", "log of the prediction"), ("identity", "prediction")],
+)
+def test_the_label_says_what_a_contribution_adds_to(link: str, label: str) -> None:
+    assert lay_out_shape(replace(explained(), link=link), ROOMS).effect_label == f"effect on {label}"
+
+
+def test_importance_is_split_by_additivity() -> None:
+    layout = lay_out_importance(explained())
+    assert [bar.name for bar in layout.bars] == [shape.name for shape in explained().ranked()]
+    for bar in layout.bars:
+        shape = explained().feature(bar.name)
+        assert bar.importance == pytest.approx(shape.importance[0])
+        assert bar.own == pytest.approx(shape.importance[0] * shape.additivity[0])
+        assert shape.stability is not None
+        assert bar.stability == pytest.approx(shape.stability[0])
+    assert layout.rest == (0, 0.0)
+    assert layout.note.startswith("additivity ")
+    few = lay_out_importance(explained(), max_features=2)
+    assert few.rest == (3, layout.bars[2].importance)
+
+
+def test_the_importance_of_classes_is_over_all_of_them_or_one() -> None:
+    every = {bar.name: bar for bar in lay_out_importance(explained(3)).bars}
+    one = {bar.name: bar for bar in lay_out_importance(explained(3), output="class 2").bars}
+    shape = explained(3).feature(ROOMS)
+    assert every[ROOMS].importance == pytest.approx(np.sqrt(np.mean(shape.importance**2)))
+    assert one[ROOMS].importance == pytest.approx(shape.importance[2])
+    assert one[ROOMS].additivity == pytest.approx(shape.additivity[2])
+
+
+def test_a_waterfall_leads_from_the_intercept_to_the_score() -> None:
+    local = local_of()
+    layout = lay_out_waterfall(local, 2)
+    assert layout.steps[0].start == layout.intercept == local.intercept[0]
+    assert layout.steps[-1].end == pytest.approx(local.score[2, 0])
+    for one, two in zip(layout.steps, layout.steps[1:], strict=False):
+        assert one.end == pytest.approx(two.start)
+    sizes = [abs(step.end - step.start) for step in layout.steps]
+    assert sizes == sorted(sizes, reverse=True)
+    for step in layout.steps:
+        assert step.lower <= step.end + 1e-12
+        assert step.end <= step.upper + 1e-12
+        assert layout.x_range[0] < step.lower
+        assert step.upper < layout.x_range[1]
+    assert layout.title.endswith("truth: 2")
+    assert "stability of the attributions shown" in layout.note
+
+
+def test_a_step_says_own_effect_context_and_cause() -> None:
+    local = local_of()
+    layout = lay_out_waterfall(local, 0)
+    step = layout.steps[0]
+    i = int(np.argmax(np.abs(local.values[0, :, 0])))
+    assert step.label.startswith(local.feature_names[i])
+    assert step.own_end - step.start == pytest.approx(local.own[0, i, 0])
+    cause = local.feature_names[int(local.causes[0, i, 0, 0])]
+    assert step.cause.startswith(cause)
+    assert float(step.contribution.replace("−", "-")) == pytest.approx(local.values[0, i, 0], abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("own", "shift", "kept"), [(2.0, 1.0, (0.0, 2.0)), (2.0, -1.0, (0.0, 1.0)), (2.0, -3.0, (0.0, 0.0))]
+)
+def test_the_plain_part_of_a_bar_is_what_the_context_left(own: float, shift: float, kept: tuple[float, float]) -> None:
+    step = lay_out_waterfall(local_of(), 0).steps[0]
+    assert replace(step, start=0.0, own_end=own, end=own + shift).kept == kept
+
+
+def test_the_weakest_features_of_a_row_are_summed() -> None:
+    local = local_of()
+    layout = lay_out_waterfall(local, 1, max_features=3)
+    assert len(layout.steps) == 3
+    assert layout.steps[-1].label == "3 other features"
+    assert layout.steps[-1].is_rest
+    assert layout.steps[-1].end == pytest.approx(local.score[1, 0])
+
+
+def test_missing_values_and_booleans_are_written_out() -> None:
+    labels = {step.label for step in lay_out_waterfall(local_of(), 6).steps}
+    assert f"{INCOME} = missing" in labels
+    assert {f"{NEW} = True", f"{NEW} = False"} & labels
+
+
+def test_of_several_classes_the_predicted_one_is_shown() -> None:
+    local = local_of(3)
+    best = int(local.score[0].argmax())
+    assert lay_out_waterfall(local, 0).label == f"score of class class {best}"
+    assert lay_out_waterfall(local, 0).title.startswith(f"probability of class {best}: ")
+    assert lay_out_waterfall(local, 0, output=1).label == "score of class class 1"
+    with pytest.raises(UserError, match=r"row must be in \[0, 9\]; got 10\."):
+        lay_out_waterfall(local, 10)
+
+
+def test_a_map_holds_the_total_effect_and_grey_where_no_rows_lie() -> None:
+    found = interaction_of(INCOME, FORTY, has_rows=True)
+    layout = lay_out_map(found, unit="USD")
+    assert layout.values.shape == (len(found.axes[1].labels), len(found.axes[0].labels))
+    np.testing.assert_array_equal(layout.values, found.total[..., 0].T)
+    assert found.support is not None
+    np.testing.assert_array_equal(layout.has_data, found.support.T > 0)
+    assert not layout.has_data.all()
+    assert layout.limit == np.abs(layout.values[layout.has_data]).max()
+    assert layout.label == "effect on prediction (USD)"
+    pure = lay_out_map(found, effect="pure")
+    np.testing.assert_array_equal(pure.values, found.pure[..., 0].T)
+    assert lay_out_map(interaction_of(INCOME, FORTY)).has_data.all()
+
+
+def test_cells_of_a_map_touch_and_surround_their_values() -> None:
+    layout = lay_out_map(interaction_of(ROOMS, FORTY), kind="map")
+    np.testing.assert_allclose(layout.x.edges, [-0.5, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5])
+    assert layout.x.is_number
+    assert not layout.y.is_number
+    assert len(layout.y.edges) == len(layout.y.ticks) + 1
+
+
+def test_a_feature_of_few_values_makes_lines_along_the_other() -> None:
+    layout = lay_out_map(interaction_of(NEW, ROOMS))
+    assert layout.is_lines
+    assert layout.x.label == ROOMS  # lines run along the number
+    assert layout.y.ticks == ("False", "True")
+    np.testing.assert_array_equal(layout.values, interaction_of(NEW, ROOMS).total[..., 0])
+    assert not lay_out_map(interaction_of(NEW, ROOMS), kind="map").is_lines
+
+
+def test_panels_share_one_scale_and_name_their_value() -> None:
+    found = interaction_of(INCOME, FORTY, ROOMS, has_rows=True)
+    layouts = lay_out_panels(found)
+    assert [layout.title for layout in layouts] == ["rooms = 0", "rooms = 1", "rooms = 3", "rooms = 4", "rooms = 5"]
+    assert len({layout.limit for layout in layouts}) == 1
+    np.testing.assert_array_equal(layouts[1].values, found.total[:, :, 1, 0].T)
+
+
+def test_the_wrong_number_of_features_is_said() -> None:
+    with pytest.raises(UserError, match="A pair map takes two features"):
+        lay_out_map(interaction_of(INCOME, ROOMS, NEW))
+    with pytest.raises(UserError, match="Panels take three features"):
+        lay_out_panels(interaction_of(INCOME, ROOMS))
+    with pytest.raises(ConfigError, match="kind must be 'auto', 'map' or 'lines'; got 'bars'"):
+        lay_out_map(interaction_of(INCOME, ROOMS), kind="bars")
+    with pytest.raises(ConfigError, match="effect must be 'total' or 'pure'; got 'half'"):
+        lay_out_map(interaction_of(INCOME, ROOMS), effect="half")
+
+
+def test_the_matrix_keeps_the_strongest_features_in_their_order() -> None:
+    matrix = strength_of().matrix()
+    every = lay_out_matrix(strength_of())
+    np.testing.assert_array_equal(every.values, matrix)
+    assert every.names == NAMES
+    few = lay_out_matrix(strength_of(), max_features=2, unit="USD")
+    assert few.hidden == 3
+    assert few.label == "typical change of the contribution (USD)"
+    part = (matrix**2).sum(axis=0) + (matrix**2).sum(axis=1)
+    assert set(few.names) == {NAMES[i] for i in np.argsort(-part)[:2]}
+
+
+def test_a_frontier_sorts_its_points_by_series_and_additivity() -> None:
+    other = SimpleNamespace(additivity=0.7, score=0.44, target=0.75, is_chosen=True)
+    points = [FrontierPoint(0.9, 0.5, series="dial"), FrontierPoint(0.4, 0.43, series="dial"), other]
+    layout = lay_out_frontier(points, score_label="RMSE")
+    assert [name for name, _ in layout.series] == ["dial", ""]
+    assert [point.additivity for point in layout.series[0][1]] == [0.4, 0.9]
+    assert layout.series[1][1][0] == FrontierPoint(0.7, 0.44, label="0.75", is_chosen=True)
+    assert layout.note.startswith("lower is better")
+    with pytest.raises(UserError, match="A frontier needs at least one point"):
+        lay_out_frontier([])
+
+
+def test_training_curves_come_from_a_history_or_its_dictionary() -> None:
+    epochs = [Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, None, 0.8, 0.25)]
+    history = History(epochs, best_epoch=1, stopped="ran all epochs")
+    for source in (history, history.to_dict()):
+        layout = lay_out_training(source)
+        assert layout.loss.tolist() == [2.0, 1.0]
+        np.testing.assert_array_equal(layout.validation, [1.5, np.nan])
+        np.testing.assert_array_equal(layout.additivity, [np.nan, 0.8])
+        assert layout.note == "ran all epochs · best epoch 1 of 2 · 0.75 s"
+    with pytest.raises(UserError, match="Training curves need at least one epoch"):
+        lay_out_training(History())
+
+
+def test_two_models_are_compared_on_what_they_share() -> None:
+    one = explained()
+    two = replace(one, features=tuple(reversed(one.features[:3])))
+    layouts = lay_out_compare(one, two, names=("old", "new"))
+    assert {layout.first.title for layout in layouts} == set(NAMES[:3])
+    assert len({layout.y_range for layout in layouts}) == 1
+    for layout in layouts:
+        np.testing.assert_array_equal(layout.first.mean, layout.second.mean)
+        assert layout.importances[0] == layout.importances[1]
+    with pytest.raises(UserError, match="these share none"):
+        lay_out_compare(one, replace(one, features=()))
+    with pytest.raises(UserError, match="compared on the same outputs"):
+        lay_out_compare(one, explained(3), output=0)
+
+
+def test_the_example_rows_are_what_the_tests_assume() -> None:
+    assert model_of().statistics is not None
+    assert len(local_of()) == 10

@@ -1,0 +1,54 @@
+import pytest
+
+from nae.plots.style import decimals_for, format_fixed, format_number, format_signed, format_value, shorten, shorten_all
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.5, "−0.5"),
+        (1234.5, "1,234"),
+        (0.012345, "0.0123"),
+        (3.0, "3"),
+        (1e-9, "1.00e−09"),
+        (float("nan"), "–"),
+    ],
+)
+def test_a_number_has_three_telling_digits(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "missing"), (float("nan"), "missing"), (True, "True"), (37.85, "37.85"), (-122.25, "−122.25"),
+     (1484705.0, "1,484,705"), ("left", "left")],
+)  # fmt: skip
+def test_a_value_is_written_as_in_a_table(value: object, text: str) -> None:
+    assert format_value(value) == text
+
+
+def test_columns_of_numbers_have_fixed_decimals() -> None:
+    assert decimals_for(1.8) == 2
+    assert decimals_for(0.05) == 4
+    assert decimals_for(5000.0) == 0
+    assert decimals_for(0.0) == 2
+    assert format_fixed(-0.001, 2) == "0.00"
+    assert format_fixed(-1.5, 2) == "−1.50"
+    assert format_signed(1.5, 1) == "+1.5"
+    assert format_signed(0.001, 1) == "0.0"
+
+
+def test_a_long_text_loses_its_middle() -> None:
+    short = shorten("Outlying-US(Guam-USVI-etc)", 15)
+    assert len(short) <= 15
+    assert short.startswith("Outlying")
+    assert short.endswith("etc)")
+    assert shorten("one\ntwo") == "one two"
+
+
+def test_shortened_names_stay_apart() -> None:
+    short = shorten_all(["Married-AF-spouse", "Married-civ-spouse", "Divorced"], 13)
+    assert len(set(short)) == 3
+    assert short[2] == "Divorced"
+    assert shorten_all([], 10) == []
