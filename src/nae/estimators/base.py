@@ -148,7 +148,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         rows, task = self._read_task(columns, y, weight, offset)
         rows = rows.take(kept)
         check_numbers(rows.columns, infer_kinds(rows.columns, self.feature_types), kept)
-        settings = self._settings(rows)
+        settings = self._settings(rows, weight[kept])
         state = self._state_to_continue(rows.columns, task)
         training, validation = self._split(rows, kept, eval_set, settings, task=task, n_rows=columns.n_rows)
         fitted = self._train(training, validation, task, settings, state)
@@ -177,11 +177,11 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             )
         return state
 
-    def _settings(self, rows: Rows) -> Settings:
+    def _settings(self, rows: Rows, weight: Array) -> Settings:
         params = self.get_params(deep=False)
         # Whole weights mean repetition, so they decide what counts as small; others are only relative.
-        is_whole = bool(np.all(rows.weight == np.rint(rows.weight)))
-        n_rows = int(rows.weight.sum()) if is_whole else len(rows)
+        is_whole = bool(np.all(weight == np.rint(weight)))
+        n_rows = int(weight.sum()) if is_whole else len(rows)
         if n_rows > SMALL:
             n_rows = max(len(rows), SMALL + 1)
         return resolve(params, n_rows=n_rows, n_features=len(rows.columns.arrays))
