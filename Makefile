@@ -36,7 +36,7 @@ clean: ## remove what the other targets made
 	@touch $@
 
 .venv/dev.stamp: .venv/base.stamp pyproject.toml constraints.txt
-	$(INSTALL) --editable '.[train,plots,plotly]' --group dev
+	$(INSTALL) --editable '.[train,plots,plotly,cli,serve]' --group dev
 	@touch $@
 
 # The build backend goes in first, so that the package itself is built with the pinned one and without isolation.

@@ -1,0 +1,1 @@
+"""The command ``nae``: one file per command, and what they share."""

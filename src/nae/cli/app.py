@@ -1,0 +1,107 @@
+"""The commands together, and what becomes of their errors."""
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from nae import __version__
+from nae.cli.compare import compare
+from nae.cli.console import say
+from nae.cli.demo import demo
+from nae.cli.doctor import doctor
+from nae.cli.explain import explain
+from nae.cli.fit import fit
+from nae.cli.predict import predict
+from nae.cli.report import report
+from nae.cli.serve import serve
+from nae.cli.show import show
+from nae.errors import NAEError
+
+__all__ = ["app", "run"]
+
+_COMMANDS: tuple[Callable[..., None], ...] = (
+    fit,
+    predict,
+    explain,
+    report,
+    compare,
+    show,
+    serve,
+    demo,
+    doctor,
+)
+_EPILOG = "Tables are CSV, TSV, Parquet, Arrow, Feather or JSON lines, compressed or not; - reads stdin."
+
+app = typer.Typer(name="nae", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EPILOG)
+for _command in _COMMANDS:
+    app.command()(_command)
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"nae {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _nae(
+    version: Annotated[  # noqa: ARG001, RUF100
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[  # noqa: ARG001, RUF100
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere on the line.")
+    ] = False,
+) -> None:
+    """Neural additive experts: models of tables whose every prediction is a sum of bounded contributions."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code: 0, 2 for what the user can mend, 130 for Ctrl-C."""
+    is_debug, arguments = _take_debug(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            return _as_code(get_command(app).main(list(arguments) or ["--help"], "nae", standalone_mode=False))
+    except KeyboardInterrupt:
+        say("stopped.")
+        return 130
+    except BrokenPipeError:
+        # The reader went away, as `head` does; what is left to flush must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # noqa: BLE001, RUF100
+        if is_debug:
+            traceback.print_exc()
+        code, text = _as_sentence(error)
+        say(f"error: {text}", style="bold red")
+        return code
+
+
+def _take_debug(arguments: Sequence[str]) -> tuple[bool, list[str]]:
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    kept = [word for word in arguments[:end] if word != "--debug"]
+    return len(kept) < end, [*kept, *arguments[end:]]
+
+
+def _as_code(answer: Any) -> int:
+    return answer if isinstance(answer, int) else 0
+
+
+def _as_sentence(error: Exception) -> tuple[int, str]:
+    if isinstance(error, NAEError):
+        return 2, str(error)
+    if hasattr(error, "format_message"):  # the parser's errors, wherever its classes live
+        return 2, " ".join(error.format_message().split())
+    if isinstance(error, OSError) and error.filename is not None:
+        return 2, f"{error.filename}: {error.strerror}."
+    return 1, f"{type(error).__name__}: {error}; this is a defect of nae, and --debug shows where."
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    say(f"note: {message}" if category.__module__.startswith("nae") else f"note: {category.__name__}: {message}")

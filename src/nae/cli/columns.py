@@ -1,0 +1,93 @@
+"""Columns of a file: found by name although a blank was added, and checked with the row that is wrong.
+
+Rows are counted from 1, as a reader of the file counts them below its header.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from nae.encoding.schema import Category, Schema
+from nae.errors import DataError, did_you_mean
+
+__all__ = ["align", "check_finite", "column_of", "find_column", "remarks"]
+
+
+def find_column(name: str, table: pa.Table, *, role: str = "column") -> str:
+    """Return the column called ``name``; blanks around either name do not count where that is unambiguous."""
+    names = table.column_names
+    if name in names:
+        return name
+    found = [column for column in names if column.strip() == name.strip()]
+    if len(found) == 1:
+        return str(found[0])
+    raise DataError(f"The table has no {role} {name!r}.{did_you_mean(name, names)}")
+
+
+def column_of(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return a column."""
+    return table.column(table.column_names.index(name))
+
+
+def align(table: pa.Table, schema: Schema) -> pa.Table:
+    """Return the columns a model needs, under the names it knows and in its order."""
+    if not schema.has_names:
+        if table.num_columns < len(schema):
+            raise DataError(f"The table must have the model's {len(schema)} columns; it has {table.num_columns}.")
+        return table.select(range(len(schema))).rename_columns(list(schema.names))
+    found = [find_column(name, table, role="column the model was trained on,") for name in schema.names]
+    columns = []
+    for feature, name in zip(schema.features, found, strict=True):
+        column = column_of(table, name)
+        columns.append(column if isinstance(feature, Category) else _as_numbers(column, name))
+    return pa.table(columns, names=list(schema.names))
+
+
+def check_finite(table: pa.Table, names: Sequence[str]) -> None:
+    """Complain about infinities, with the row of the file."""
+    for name in names:
+        column = column_of(table, name)
+        if pa.types.is_floating(column.type):
+            rows = np.flatnonzero(np.isinf(column.to_numpy()))
+            if len(rows):
+                raise DataError(f"Column {name!r} must hold finite numbers; row {rows[0] + 1} holds infinity.")
+
+
+def remarks(table: pa.Table, names: Sequence[str]) -> list[str]:
+    """Return sentences about text columns that are almost numbers."""
+    found = []
+    for name in names:
+        column = column_of(table, name)
+        if not _is_text(column.type):
+            continue
+        present = [value for value in column.to_pylist() if value is not None]
+        wrong = [value for value in present if not _is_number(value)]
+        if present and 0 < len(wrong) < 0.1 * len(present):
+            row = column.to_pylist().index(wrong[0]) + 1
+            found.append(
+                f"Column {name!r} is taken as categories: it holds numbers, but row {row} holds {wrong[0][:40]!r}."
+            )
+    return found
+
+
+def _as_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if not _is_text(column.type):
+        return column
+    for row, value in enumerate(column.to_pylist(), start=1):
+        if value is not None and not _is_number(value):
+            raise DataError(f"Column {name!r} must hold numbers; row {row} holds {value[:40]!r}.")
+    return pa.compute.cast(column, pa.float64())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

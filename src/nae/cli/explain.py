@@ -1,0 +1,191 @@
+"""``nae explain``: the whole model, one feature, one row or a pair, as text or JSON."""
+
+import math
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from nae.cli.columns import align
+from nae.cli.console import make_table, out
+from nae.cli.options import Json, ModelFile, load_model
+from nae.cli.reading import read_file
+from nae.errors import ConfigError, DataError, did_you_mean
+from nae.explanation import InteractionExplanation, LocalExplanation
+from nae.explanation.serial import Serial
+from nae.tables import TableModel
+
+__all__ = ["explain", "global_table"]
+
+_PAIR_STEPS = 6  # values of a number in a printed map
+_MOST_VALUES = 24  # values of a feature in a printed table
+
+
+def explain(
+    model: ModelFile,
+    data: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="The table of --row; - reads stdin.", show_default=False)
+    ] = None,
+    *,
+    row: Annotated[int | None, typer.Option(help="Explain one row of DATA, counted from 1.")] = None,
+    feature: Annotated[str | None, typer.Option(help="Show what one feature does, value by value.")] = None,
+    pair: Annotated[
+        tuple[str, str] | None, typer.Option(help="Show what two features do together.", show_default=False)
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--class", help="The class or target to explain, where there are several.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain a model: all features, or one --feature, one --row, or a --pair."""
+    if sum(given is not None for given in (row, feature, pair)) > 1:
+        raise ConfigError("Only one of --row, --feature and --pair can be explained at once.")
+    if (row is None) != (data is None):
+        raise ConfigError("--row needs a table, and a table needs --row: nae explain m.nae data.csv --row 1.")
+    tables = load_model(model)
+    at = _output_index(tables, output)
+    found: Serial
+    if row is not None and data is not None:
+        found = _explain_row(tables, data, row)
+        shown = [_row_table(found, at, row)]
+    elif pair is not None:
+        found = tables.explain_interaction(*pair, resolution=48 if as_json else _PAIR_STEPS)
+        shown = [_pair_table(found, at)]
+    else:
+        found = tables.explain_global()
+        shown = [_feature_table(tables, feature, at)] if feature is not None else [global_table(tables, at)]
+        if feature is None and tables.n_features > 1:
+            shown.append(_strength_table(tables))
+    console = out()
+    if as_json:
+        console.print(found.to_json(), soft_wrap=True)
+    else:
+        console.print(*shown, sep="\n")
+
+
+def _output_index(model: TableModel, name: str | None) -> int:
+    if name is None:
+        return 0
+    if name not in model.outputs:
+        raise ConfigError(f"This model does not explain {name!r}.{did_you_mean(name, model.outputs)}")
+    return model.outputs.index(name)
+
+
+def global_table(model: TableModel, output: int = 0) -> Table:
+    """Return every feature, the most important first."""
+    explanation = model.explain_global()
+    ranked = explanation.ranked(output)
+    of = f" for {model.outputs[output]}" if model.n_outputs > 1 else ""
+    table = make_table(
+        f"What matters{of}",
+        "feature",
+        "kind",
+        "importance",
+        "",
+        "additivity",
+        "context",
+        "adds at most",
+        "takes at most",
+    )
+    table.columns[3].justify = "left"
+    largest = max(float(ranked[0].importance[output]), 1e-300)
+    for shape in ranked:
+        importance = float(shape.importance[output])
+        table.add_row(
+            shape.name,
+            shape.kind,
+            f"{importance:.4g}",
+            "█" * round(12 * importance / largest),
+            f"{shape.additivity[output]:.2f}",
+            f"{shape.interaction_share[output]:.3f}",
+            _rounded_up(float(shape.upper[:, output].max())),
+            _rounded_up(-float(shape.lower[:, output].min())),
+        )
+    table.caption = (
+        f"all: additivity {explanation.additivity:.2f}, interaction share {explanation.interaction_share:.2f}, "
+        f"cancellation {explanation.cancellation:.2f}"
+    )
+    return table
+
+
+def _strength_table(model: TableModel) -> Table:
+    table = make_table("Who changes whom", "pair", "strength", "share of the score")
+    for pair in model.top_interactions(8):
+        table.add_row(f"{pair.first} × {pair.second}", f"{pair.strength:.4g}", f"{100 * pair.relative:.1f} %")
+    return table
+
+
+def _feature_table(model: TableModel, name: str, output: int) -> Table:
+    shape = model.explain_global().feature(name)
+    table = make_table(f"What {name} does", "value", "rows", "mean effect", "least", "most")
+    steps = np.arange(len(shape.labels))
+    n_values = len(steps) - 2
+    if shape.is_number and n_values > _MOST_VALUES:
+        steps = np.concatenate([np.linspace(0, n_values - 1, _MOST_VALUES).round().astype(int), steps[-2:]])
+    for at in steps:
+        table.add_row(
+            shape.labels[at],
+            f"{100 * shape.weight[at]:.1f} %",
+            f"{shape.mean[at, output]:+.4g}",
+            f"{shape.lower[at, output]:+.4g}",
+            f"{shape.upper[at, output]:+.4g}",
+        )
+    return table
+
+
+def _explain_row(model: TableModel, data: str, row: int) -> LocalExplanation:
+    table = read_file(data)
+    if not 1 <= row <= table.num_rows:
+        raise DataError(f"--row must be in [1, {table.num_rows}]; got {row}.")
+    return model.explain_local(align(table, model.schema).slice(row - 1, 1), n_causes=3)
+
+
+def _row_table(explanation: LocalExplanation, output: int, row: int) -> Table:
+    names = explanation.feature_names
+    what = explanation.outputs[output]
+    table = make_table(f"Row {row}", "feature", "value", "contribution", "least", "most", "own value", "context", "by")
+    table.columns[-1].justify = "left"
+    values = explanation.values[0, :, output]
+    for i in np.argsort(-np.abs(values), kind="stable"):
+        causes = explanation.causes[0, i, output]
+        parts = explanation.parts[0, i, output]
+        table.add_row(
+            names[i],
+            _shown(explanation.columns[i][0]),
+            f"{values[i]:+.4g}",
+            f"{explanation.lower[0, i, output]:+.4g}",
+            f"{explanation.upper[0, i, output]:+.4g}",
+            f"{explanation.own[0, i, output]:+.4g}",
+            f"{explanation.shift[0, i, output]:+.4g}",
+            ", ".join(f"{names[cause]} {part:+.3g}" for cause, part in zip(causes, parts, strict=True) if part),
+        )
+    score = float(explanation.score[0, output])
+    table.caption = (
+        f"intercept {explanation.intercept[output]:.4g} + contributions = score {score:.4g} of {what}; "
+        f"prediction {float(np.ravel(explanation.prediction[0])[output]):.4g}"
+    )
+    return table
+
+
+def _pair_table(explanation: InteractionExplanation, output: int) -> Table:
+    first, second = explanation.axes
+    table = make_table(f"What {first.name} (down) and {second.name} (across) do together", first.name, *second.labels)
+    for label, line in zip(first.labels, explanation.total[..., output], strict=True):
+        table.add_row(label, *(f"{value:+.3g}" for value in line))
+    table.caption = explanation.note
+    return table
+
+
+def _rounded_up(value: float) -> str:
+    """Return a limit in four digits that still holds; 0 where the effect has the other sign."""
+    if value <= 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return f"{math.ceil(value / step) * step:.4g}"
+
+
+def _shown(value: object) -> str:
+    if value is None or value != value:  # noqa: PLR0124
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

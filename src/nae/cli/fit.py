@@ -1,0 +1,246 @@
+"""``nae fit``: from a table to a model file and a first opinion about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import typer
+
+from nae._typing import AnyArray
+from nae.cli.columns import check_finite, column_of, find_column, remarks
+from nae.cli.console import out, say
+from nae.cli.options import DataFile, parse_additivity, parse_duration
+from nae.cli.progress import watch_training
+from nae.cli.quality import Baseline, Measure, measure, quality_table, read_target
+from nae.cli.reading import read_file
+from nae.cli.splits import Split, describe_split, split_rows
+from nae.cli.writing import check_folder
+from nae.encoding.columns import is_missing
+from nae.errors import ConfigError, DataError
+from nae.tables import TableModel
+
+if TYPE_CHECKING:
+    from nae.estimators import NAEClassifier, NAERegressor
+
+__all__ = ["Recipe", "Task", "fit", "fit_table"]
+
+_FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
+
+
+class Task(StrEnum):
+    """What is predicted."""
+
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to fit: what the command line said, as values."""
+
+    task: Task = Task.auto
+    loss: str | None = None
+    additivity: float | str | None = None
+    n_members: int | None = None
+    max_epochs: int | None = None
+    time_limit: float | None = None
+    test_size: float = 0.2
+    categories: tuple[str, ...] = ()
+    seed: int = 0
+    device: str = "auto"
+    is_quiet: bool = False
+
+
+def fit(
+    data: DataFile,
+    *,
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="The model file; the table's name with .nae unless given.")
+    ] = None,
+    task: Annotated[Task, typer.Option(help="Predict numbers or classes; auto looks at the column.")] = Task.auto,
+    loss: Annotated[str | None, typer.Option(help="Loss of a regression: squared, poisson, gamma, …")] = None,
+    additivity: Annotated[
+        str | None, typer.Option(help="How additive the model must be, 0 to 1; 1 is a generalised additive model.")
+    ] = None,
+    members: Annotated[int | None, typer.Option(help="Models that are averaged; 8 unless given.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Most passes over the rows.")] = None,
+    time_limit: Annotated[str | None, typer.Option(help="Most time to train, such as 90s, 5m or 1h30m.")] = None,
+    test_size: Annotated[float, typer.Option(help="Share of the rows kept apart to measure quality.")] = 0.2,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+) -> None:
+    """Fit a model to a table and write it to a file.
+
+    The rows are split by chance into training and test rows; while training, each member validates on rows of its own.
+    Ctrl-C ends training and keeps the best model so far.
+    """
+    path = _model_path(data, output)
+    recipe = Recipe(
+        task=task,
+        loss=loss,
+        additivity=parse_additivity(additivity),
+        n_members=members,
+        max_epochs=epochs,
+        time_limit=None if time_limit is None else parse_duration(time_limit),
+        test_size=test_size,
+        categories=tuple(category or ()),
+        seed=seed,
+        device=device,
+        is_quiet=quiet,
+    )
+    table = read_file(data)
+    dropped = {find_column(name, table) for name in ignore or ()}
+    table = table.select([name for name in table.column_names if name not in dropped])
+    fit_table(table, target, recipe).save(path)
+    if not quiet:
+        _say_what_next(path, data)
+
+
+def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | NAERegressor":
+    """Fit, measure and describe a model of a table; what is said goes to the terminal."""
+    name = find_column(target, table, role="target column")
+    features = [column for column in table.column_names if column != name]
+    if not features:
+        raise DataError(f"The table must have columns besides the target {name!r}; it has none.")
+    check_finite(table, table.column_names)
+    is_classes, reason = _choose_task(recipe.task, column_of(table, name), name)
+    y = read_target(column_of(table, name), name, classes=() if is_classes else None)
+    known = np.flatnonzero(~is_missing(y))
+    split = split_rows(y[known], test_size=recipe.test_size, seed=recipe.seed, is_classes=is_classes)
+    training, test = known[split.training], known[split.test]
+    if not recipe.is_quiet:
+        _describe(table, features, len(y) - len(known), split, reason)
+    X = table.select(features)
+    estimator, is_interrupted = _train(X.take(training), y[training], name, recipe, is_classes=is_classes)
+    model = estimator.model_
+    baseline = Baseline.of(y[training], model.classes)
+    rows = test if len(test) else training
+    measures = measure(model, X.take(rows), y[rows], baseline=baseline)
+    if not recipe.is_quiet:
+        _show_result(model, measures, baseline, split, is_interrupted=is_interrupted)
+    estimator.model_ = model.with_training(
+        target=name,
+        baseline=baseline.to_dict(),
+        n_test_rows=len(test),
+        quality={one.name: one.value for one in measures},
+        baseline_quality={one.name: one.baseline for one in measures},
+        split=describe_split(X, y, test_size=recipe.test_size, seed=recipe.seed),
+    )
+    return estimator
+
+
+def _model_path(data: str, output: str | None) -> Path:
+    if output == "-" or (output is None and data == "-"):
+        raise ConfigError("A model must be written to a file; give one with -o m.nae.")
+    path = Path(output if output is not None else f"{Path(data).name.split('.')[0]}.nae")
+    check_folder(str(path))
+    if path.is_dir():
+        raise ConfigError(f"A model must be written to a file; {path} is a folder.")
+    return path
+
+
+def _choose_task(task: Task, column: pa.ChunkedArray, name: str) -> tuple[bool, str]:
+    """Return whether classes are predicted, and why."""
+    kind, n_different = column.type, len(column.drop_null().unique())
+    is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+    if n_different == 0:
+        raise DataError(f"The target {name!r} must hold values; all of them are missing.")
+    if n_different == 1:
+        raise DataError(f"The target {name!r} must vary; all its values are {column.drop_null()[0].as_py()!r}.")
+    if task is Task.auto and is_number and n_different > 2:
+        return False, f"{name!r} holds numbers, so numbers are predicted (--task classification for classes)"
+    if task is Task.regression:
+        if not is_number:
+            _complain_about_text(column, name)
+        return False, f"numbers are predicted for {name!r}"
+    if not is_number and n_different > max(20, _FEW_CLASSES * len(column)):
+        raise DataError(f"The target {name!r} must hold numbers or classes; it holds {n_different} different texts.")
+    return True, f"{name!r} has {n_different} classes"
+
+
+def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
+    for row, value in enumerate(column.to_pylist(), start=1):
+        try:
+            float(value if value is not None else 0)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"The target {name!r} must hold numbers for a regression; row {row} holds {str(value)[:40]!r}."
+            ) from None
+
+
+def _train(
+    X: pa.Table, y: AnyArray, name: str, recipe: Recipe, *, is_classes: bool
+) -> "tuple[NAEClassifier | NAERegressor, bool]":
+    from nae.estimators import NAEClassifier, NAERegressor
+
+    if is_classes and recipe.loss is not None:
+        raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
+    given: dict[str, Any] = {
+        "n_members": recipe.n_members,
+        "loss": recipe.loss,
+        "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
+    }
+    with watch_training(recipe.time_limit, is_quiet=recipe.is_quiet) as watch:
+        estimator = (NAEClassifier if is_classes else NAERegressor)(
+            additivity=recipe.additivity,
+            max_epochs=recipe.max_epochs,
+            time_limit=recipe.time_limit,
+            callbacks=[watch],
+            random_state=recipe.seed,
+            device=recipe.device,
+            **{key: value for key, value in given.items() if value is not None},
+        )
+        estimator.fit(X, y if is_classes else pa.table({name: y}))
+    estimator.set_params(callbacks=None)  # a file holds no code
+    return estimator, watch.is_interrupted
+
+
+def _describe(table: pa.Table, features: list[str], n_without: int, split: Split, reason: str) -> None:
+    say(f"{table.num_rows:,} rows, {len(features):,} features; {reason}.")
+    if n_without:
+        say(f"{n_without:,} rows without a target are left out.")
+    for remark in remarks(table, features):
+        say(f"note: {remark}")
+    say(f"{len(split.training):,} rows to train and validate on, {len(split.test):,} kept apart to test.")
+
+
+def _show_result(
+    model: TableModel, measures: list[Measure], baseline: Baseline, split: Split, *, is_interrupted: bool
+) -> None:
+    training = model.training
+    how = "Ctrl-C" if is_interrupted else training["stopped"]
+    say(f"trained for {training['n_epochs']} epochs and kept the best, number {training['best_epoch']} ({how}).")
+    where = f"{len(split.test):,} test rows" if len(split.test) else "the training rows: there are too few to test"
+    console = out()
+    console.print(quality_table(f"Quality on {where}", measures, baseline.name))
+    explanation = model.explain_global()
+    console.print(
+        f"additivity {explanation.additivity:.2f}   interaction share {explanation.interaction_share:.2f}   "
+        f"cancellation {explanation.cancellation:.2f}"
+    )
+    best = ", ".join(shape.name for shape in explanation.ranked()[:5])
+    console.print(f"what matters most: {best}")
+
+
+def _say_what_next(path: Path, data: str) -> None:
+    table = "DATA" if data == "-" else data
+    say(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB). Next:")
+    steps = {
+        f"nae explain {path}": "what the model does with every feature",
+        f"nae predict {path} {table} -o out.csv": "predictions",
+        f"nae report {path} {table} -o report.html": "a page with the model inside",
+        f"nae serve {path}": "predictions and explanations over HTTP",
+    }
+    width = max(map(len, steps))
+    for command, what in steps.items():
+        say(f"  {command:{width}}  {what}")

@@ -1,0 +1,46 @@
+"""Words on the command line that become numbers, and options that several commands have."""
+
+import math
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nae.errors import ConfigError, FormatError, did_you_mean
+from nae.tables import TableModel, load
+
+__all__ = ["DataFile", "Json", "ModelFile", "load_model", "parse_additivity", "parse_duration"]
+
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, such as m.nae.", show_default=False)]
+DataFile = Annotated[str, typer.Argument(metavar="DATA", help="A table; - reads stdin.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_duration(text: str) -> float:
+    """Return seconds: ``90``, ``90s``, ``5m``, ``1h30m``."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([smhd]?)\s*", text.strip().lower())
+    is_whole = re.fullmatch(r"(?:\d+(?:\.\d+)?\s*[smhd]?\s*)+", text.strip().lower()) is not None
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not is_whole or any(unit == "" for _, unit in parts[1:]) or not 0 < seconds < math.inf:
+        raise ConfigError(f"A duration must look like 90s, 5m or 1h30m; got {text!r}.")
+    return seconds
+
+
+def parse_additivity(text: str | None) -> float | str | None:
+    """Return a number where the text is one; what else there is, the estimator knows."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def load_model(source: str) -> TableModel:
+    """Read a model file; where there is none, name the nearest one."""
+    path = Path(source)
+    if not path.exists() and path.parent.is_dir():
+        near = sorted(found.name for found in path.parent.glob("*.nae"))
+        raise FormatError(f"No file is at {source}.{did_you_mean(path.name, near) if near else ''}")
+    return load(path)

@@ -1,0 +1,65 @@
+"""``nae report``: one HTML page that contains the model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from nae._typing import IntArray
+from nae.cli.columns import align, column_of, find_column
+from nae.cli.console import say
+from nae.cli.options import DataFile, ModelFile, load_model
+from nae.cli.quality import read_target
+from nae.cli.reading import read_file
+from nae.cli.splits import find_test_rows
+from nae.cli.writing import check_folder
+from nae.tables import TableModel
+
+__all__ = ["report"]
+
+
+def report(
+    model: ModelFile,
+    data: DataFile,
+    *,
+    output: Annotated[str, typer.Option("--output", "-o", help="The page to write.")] = "report.html",
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", help="The target's column; the model remembers its own.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
+    max_rows: Annotated[int, typer.Option(help="Most rows of the table that go into the page.", min=1)] = 500,
+) -> None:
+    """Write one HTML page that contains the model: shapes, what-if, pairs and rows, without a server.
+
+    Given the table the model comes from, the page shows and measures only rows the model was not trained on.
+    """
+    from nae.report import write_report
+
+    check_folder(output)
+    tables = load_model(model)
+    table = read_file(data)
+    name = _target_name(tables, table, target)
+    rows = align(table, tables.schema)
+    if name is not None:
+        found = _test_rows(tables, rows, column_of(table, name), name)
+        rows = rows.append_column(name, column_of(table, name))
+        rows = rows if found is None else rows.take(found)
+        where = "all rows of the table" if found is None else f"{len(found):,} rows the model was not trained on"
+        say(f"measuring on {where}.")
+    write_report(tables, rows, output, target=name, title=title, max_rows=max_rows)
+    say(f"wrote {output} ({Path(output).stat().st_size / 1e6:.1f} MB); open it in a browser.")
+
+
+def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str | None:
+    if given is not None:
+        return find_column(given, table, role="target column")
+    remembered = model.training.get("target")
+    if isinstance(remembered, str) and remembered.strip() in {name.strip() for name in table.column_names}:
+        return find_column(remembered, table)
+    say("note: the table has no target, so the page cannot say how good the model is; --target names it.")
+    return None
+
+
+def _test_rows(model: TableModel, rows: pa.Table, column: pa.ChunkedArray, name: str) -> IntArray | None:
+    return find_test_rows(model, rows, read_target(column, name, classes=model.classes or None))

@@ -1,0 +1,45 @@
+"""``nae show``: the card of a model file."""
+
+import json
+from pathlib import Path
+
+from nae.cli.console import make_table, out
+from nae.cli.options import Json, ModelFile, load_model
+from nae.serving.card import Card, make_card
+
+__all__ = ["show"]
+
+
+def show(model: ModelFile, as_json: Json = False) -> None:
+    """Show what a model file holds: what it predicts, from what, how well, and within which limits."""
+    card = make_card(load_model(model))
+    console = out()
+    if as_json:
+        console.print(json.dumps(card.to_dict(), ensure_ascii=False, allow_nan=False), soft_wrap=True)
+        return
+    console.print(f"{Path(model).name}: {card.sentence}", style="bold", soft_wrap=True)
+    for line in _facts(card):
+        console.print(line, soft_wrap=True)
+    table = make_table("Features", "name", "kind", "values", "missing seen", "why")
+    table.columns[-1].justify = "left"
+    for feature in card.features:
+        table.add_row(
+            feature.name, feature.kind, feature.values, "yes" if feature.has_missing else "no", feature.reason
+        )
+    console.print(table)
+    console.print("Effect caps", style="bold")
+    for sentence in card.caps:
+        console.print(f"  {sentence}", soft_wrap=True)
+
+
+def _facts(card: Card) -> list[str]:
+    lines = [
+        f"model: {card.n_members} members of {card.n_experts} experts per feature",
+        f"gate: {card.gate}, {card.routing} routing, {card.link} link",
+        *(f"{name}: {value}" for name, value in card.measures),
+    ]
+    if card.quality:
+        found = ", ".join(f"{name} {value:.4g} (baseline {rule:.4g})" for name, value, rule in card.quality)
+        lines.append(f"quality on held-out rows: {found}")
+    lines += [f"{name}: {value}" for name, value in card.training]
+    return lines

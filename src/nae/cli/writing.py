@@ -1,0 +1,103 @@
+"""Writing tables: the format is the file's ending, and what is compressed has a second one."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+
+from nae.errors import ConfigError, did_you_mean
+
+__all__ = ["FORMATS", "check_output", "write_table"]
+
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+
+
+def check_output(target: str, *, form: str | None = None) -> None:
+    """Complain about an output that cannot be written, before any work is done."""
+    _format_of(target, form)
+    check_folder(target)
+
+
+def check_folder(target: str) -> None:
+    """Complain about a file whose folder does not exist."""
+    if target != "-" and not Path(target).absolute().parent.is_dir():
+        raise ConfigError(f"The output must lie in a folder that exists; {Path(target).parent} does not.")
+
+
+def write_table(table: pa.Table, target: str, *, form: str | None = None) -> None:
+    """Write a table to a file, or to stdout for ``-``."""
+    kind, compression = _format_of(target, form)
+    content = _compress(_render(table, kind), compression)
+    if target == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        Path(target).write_bytes(content)
+
+
+def _format_of(target: str, form: str | None) -> tuple[str, str | None]:
+    """Return format and compression."""
+    endings = [] if target == "-" else [ending.lower() for ending in Path(target).suffixes]
+    compression = _COMPRESSIONS.get(endings[-1]) if endings else None
+    ending = (endings[-2] if len(endings) > 1 else "") if compression else (endings[-1] if endings else "")
+    if form is not None:
+        if form not in FORMATS.values():
+            known = sorted(set(FORMATS.values()))
+            raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known)}")
+        return form, compression
+    if target != "-" and ending not in FORMATS:
+        raise ConfigError(
+            f"The ending of {Path(target).name!r} must say the format, one of {', '.join(FORMATS)}; or give --format."
+        )
+    return FORMATS.get(ending, "csv"), compression
+
+
+def _render(table: pa.Table, kind: str) -> bytes:
+    sink = io.BytesIO()
+    if kind == "parquet":
+        pa.parquet.write_table(table, sink)
+    elif kind == "arrow":
+        pa.feather.write_feather(table, sink)
+    elif kind == "jsonl":
+        sink.write(_json_lines(table))
+    else:
+        options = pa.csv.WriteOptions(delimiter="\t" if kind == "tsv" else ",", quoting_style="needed")
+        pa.csv.write_csv(table, sink, options)
+    return sink.getvalue()
+
+
+def _json_lines(table: pa.Table) -> bytes:
+    import json
+
+    def plain(value: Any) -> Any:
+        is_odd = isinstance(value, float) and value - value != 0  # NaN and infinity, which JSON does not have
+        return None if is_odd else value
+
+    lines = (
+        json.dumps({key: plain(value) for key, value in row.items()}, ensure_ascii=False, default=str)
+        for row in table.to_pylist()
+    )
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _compress(content: bytes, compression: str | None) -> bytes:
+    if compression is None:
+        return content
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, compression) as stream:
+        stream.write(content)
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,5 @@
+"""The living report: one HTML file that holds a model, and lets a reader try it."""
+
+from nae.report.write import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,123 @@
+"""What the page carries, as JSON values; web/src/payload.ts is its other half."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from nae._typing import AnyArray, IntArray
+from nae.encoding.columns import category_keys, numbers
+from nae.encoding.schema import Category, Feature
+from nae.explanation.caps import effect_caps
+from nae.explanation.reference import require_statistics
+from nae.explanation.shapes import value_order
+from nae.report.quality import Quality
+from nae.report.reduction import FittedModel, Reduction
+from nae.report.rows import ReportRows
+from nae.tables.model import TableModel
+
+__all__ = ["VERSION", "build_payload"]
+
+VERSION = 1
+
+
+def build_payload(
+    model: TableModel,
+    fitted: FittedModel,
+    rows: ReportRows,
+    *,
+    quality: Quality | None,
+    title: str | None,
+    max_rows: int,
+) -> dict[str, Any]:
+    """Return the whole content of a page. ``model`` is the one asked for, ``fitted`` the one that the page has."""
+    from nae import __version__
+
+    shown = fitted.model
+    caps = effect_caps(model).caps
+    return {
+        "version": VERSION,
+        "library": __version__,
+        "title": title or f"How the model predicts {rows.target_name}",
+        "target": rows.target_name,
+        "features": [_feature(model, i, feature) for i, feature in enumerate(model.schema.features)],
+        "outputs": list(model.outputs),
+        "classes": list(model.classes),
+        "link": model.link.name,
+        "gate": model.gate.kind,
+        "routing": model.routing.name,
+        "nActive": model.routing.n_active,
+        "nExperts": shown.n_experts,
+        "nMembers": shown.n_members,
+        "isDouble": shown.experts.dtype.itemsize > 4,
+        "arrays": {name: packed.to_json() for name, packed in fitted.arrays.items()},
+        "caps": [{"adds": cap.adds, "takes": cap.takes, "outputs": list(cap.outputs)} for cap in caps],
+        "training": _training(model),
+        "quality": None if quality is None else _quality(quality),
+        "rows": _rows(model, rows, max_rows),
+        "reduction": None if fitted.reduction is None else _reduction(fitted.reduction),
+    }
+
+
+def _feature(model: TableModel, i: int, feature: Feature) -> dict[str, Any]:
+    is_category = isinstance(feature, Category)
+    return {
+        "name": feature.name,
+        "kind": feature.kind,
+        "integral": False if isinstance(feature, Category) else feature.integral,
+        "hasMissing": feature.has_missing,
+        "nKnots": 0 if is_category else feature.n_values,
+        "levels": list(feature.levels) if isinstance(feature, Category) else [],
+        "rare": list(feature.rare) if isinstance(feature, Category) else [],
+        "order": value_order(feature, require_statistics(model).mean[model.schema.slots(i)]).tolist(),
+    }
+
+
+def _training(model: TableModel) -> dict[str, Any]:
+    names = {"n_rows": "nRows", "n_validation_rows": "nHeldOut", "loss": "loss", "validation_loss": "heldOutLoss"}
+    return {new: model.training[old] for old, new in names.items() if model.training.get(old) is not None}
+
+
+def _quality(quality: Quality) -> dict[str, Any]:
+    return {
+        "nRows": quality.n_rows,
+        "baseline": quality.baseline,
+        "scores": [asdict(score) for score in quality.scores],
+    }
+
+
+def _reduction(reduction: Reduction) -> dict[str, Any]:
+    return {
+        "members": reduction.members,
+        "ofMembers": reduction.of_members,
+        "isQuantised": reduction.is_quantised,
+        "largestDifference": reduction.largest_difference,
+        "largestPredictionDifference": reduction.largest_prediction_difference,
+        "nRows": reduction.n_rows,
+    }
+
+
+def _rows(model: TableModel, rows: ReportRows, max_rows: int) -> dict[str, Any]:
+    n_shown = min(max_rows, len(rows))
+    index: IntArray = np.linspace(0, len(rows) - 1, n_shown).round().astype(np.int64) if n_shown else np.arange(0)
+    columns = [
+        _texts(array[index])
+        if isinstance(feature, Category)
+        else {"numbers": _numbers(numbers(array, feature.name)[index])}
+        for feature, array in zip(model.schema.features, rows.columns.arrays, strict=True)
+    ]
+    target = [] if rows.target is None else [_numbers(column) for column in rows.target[index].T]
+    return {"nTotal": len(rows), "index": index.tolist(), "columns": columns, "target": target}
+
+
+def _numbers(values: AnyArray) -> list[float | None]:
+    """Return numbers as JSON has them: null for missing, the largest float for infinity, which has the same cell."""
+    largest = float(np.finfo(np.float64).max)
+    return [None if np.isnan(value) else min(max(value, -largest), largest) for value in values.tolist()]
+
+
+def _texts(column: AnyArray) -> dict[str, Any]:
+    keys = category_keys(column).tolist()
+    texts = sorted({key for key in keys if key is not None})
+    position = {text: i for i, text in enumerate(texts)}
+    return {"texts": texts, "codes": [-1 if key is None else position[key] for key in keys]}

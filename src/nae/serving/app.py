@@ -1,0 +1,236 @@
+"""The application: routes, limits and errors. Bodies are read by each model's own reader, not by the framework."""
+
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nae import __version__
+from nae.errors import NAEError, did_you_mean
+from nae.serving.answers import encode
+from nae.serving.counters import Counters
+from nae.serving.limits import Limits
+from nae.serving.openapi import make_document
+from nae.serving.registry import Registry
+from nae.serving.rows import RequestError
+from nae.serving.service import Service, make_service
+
+__all__ = ["make_app"]
+
+_LOGGER = logging.getLogger("nae.serving")
+_SMALL_BODY = 20_000  # bytes up to which a thread would cost more than the work
+
+Work = Callable[[bytes], tuple[bytes, int]]
+
+
+def make_app(registry: Registry, limits: Limits | None = None, *, reload_seconds: float | None = 1.0) -> FastAPI:
+    """Return the application that serves the models of a registry.
+
+    Parameters
+    ----------
+    registry
+        The models.
+    limits
+        Limits of one request.
+    reload_seconds
+        How often to look for changed files; None never looks.
+    """
+    server = _Server(registry, limits or Limits())
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        stop = threading.Event()
+        watcher = threading.Thread(target=server.watch, args=(stop, reload_seconds), name="nae-reload", daemon=True)
+        if reload_seconds is not None:
+            watcher.start()
+        try:
+            yield
+        finally:
+            stop.set()
+
+    app = FastAPI(title="Neural additive experts", version=__version__, lifespan=lifespan, redoc_url=None)
+    _add_routes(app, server)
+    app.add_exception_handler(RequestError, _answer_request_error)
+    app.add_exception_handler(RequestValidationError, _answer_parameter_error)
+    app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_middleware(_Counting, counters=server.counters)
+    # The document follows the models, which may change while the server runs.
+    app.openapi = server.document  # type: ignore[method-assign]
+    return app
+
+
+class _Server:
+    """What the routes share."""
+
+    def __init__(self, registry: Registry, limits: Limits) -> None:
+        self.registry, self.limits, self.counters = registry, limits, Counters()
+        self._services: dict[str, Service] = {}
+        self.prepare()
+
+    def watch(self, stop: threading.Event, seconds: float) -> None:
+        """Look for changed files until told to stop."""
+        while not stop.wait(seconds):
+            try:
+                if self.registry.refresh():
+                    self.prepare()
+            except Exception:
+                _LOGGER.exception("looking for changed files failed; the models in service stay")
+
+    def prepare(self) -> None:
+        """Make the models in service ready, keeping those that did not change."""
+        ready = {}
+        for name, served in self.registry.models.items():
+            before = self._services.get(name)
+            is_same = before is not None and before.served is served
+            ready[name] = before if before is not None and is_same else make_service(served, self.limits)
+        self._services = ready  # replaced, never changed: a request sees the old or the new one
+
+    def find(self, name: str | None) -> Service:
+        """Return a service by name, or the only one."""
+        services = self._services
+        if name is None:
+            if len(services) == 1:
+                return next(iter(services.values()))
+            raise RequestError(404, f"Several models are served; ask /models/NAME/… with one of {sorted(services)}.")
+        if name not in services:
+            raise RequestError(404, f"No model is called {name[:60]!r}.{did_you_mean(name[:60], services)}")
+        return services[name]
+
+    def document(self) -> dict[str, Any]:
+        """Return the OpenAPI document of the models now in service."""
+        return make_document([service.served for service in self._services.values()], self.limits)
+
+    async def answer(self, request: Request, service: Service, label: str, work: Work) -> Response:
+        """Read a body within the limits and answer it."""
+        body = await self._read_body(request)
+        try:
+            content, n_rows = await run_in_threadpool(work, body) if len(body) > _SMALL_BODY else work(body)
+        except NAEError as error:
+            raise RequestError(422, str(error)) from error
+        self.counters.count_rows(service.served.name, label, n_rows)
+        return _json(content)
+
+    async def _read_body(self, request: Request) -> bytes:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise RequestError(415, f"The content type must be application/json; got {kind[:60]!r}.")
+        if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+            raise RequestError(415, "The body must not be compressed.")
+        most = self.limits.max_body_bytes
+        announced = request.headers.get("content-length", "")
+        if announced.isdecimal() and int(announced[:20]) > most:
+            raise RequestError(413, f"The body must have at most {most} bytes; {announced[:20]} are announced.")
+        parts, size = [], 0
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise RequestError(413, f"The body must have at most {most} bytes; this one has more.")
+            parts.append(part)
+        return b"".join(parts)
+
+
+def _add_routes(app: FastAPI, server: _Server) -> None:
+    registry = server.registry
+
+    @app.get("/healthz")
+    async def health() -> Response:
+        return _json(encode({"status": "ok", "models": list(registry.names)}))
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        text = server.counters.render(
+            n_models=len(registry.models), n_reloads=registry.n_reloads, n_failures=registry.n_failures
+        )
+        return Response(text, media_type="text/plain; version=0.0.4")
+
+    @app.get("/models")
+    async def models() -> Response:
+        rows = [
+            {"name": one.name, "version": one.version, "sentence": one.card.sentence}
+            for one in registry.models.values()
+        ]
+        return _json(encode({"models": rows}))
+
+    async def predict(request: Request) -> Response:
+        service = server.find(request.path_params.get("name"))
+        return await server.answer(request, service, "predict", service.predict)
+
+    async def explain(request: Request, causes: Annotated[int, Query(ge=1, le=20)] = 3) -> Response:
+        service = server.find(request.path_params.get("name"))
+        return await server.answer(request, service, "explain", lambda body: service.explain(body, n_causes=causes))
+
+    async def schema(request: Request) -> Response:
+        return _json(server.find(request.path_params.get("name")).schema)
+
+    async def model(request: Request) -> Response:
+        return _json(server.find(request.path_params.get("name")).card)
+
+    for base in ("", "/models/{name}"):
+        app.add_api_route(f"{base}/predict", predict, methods=["POST"])
+        app.add_api_route(f"{base}/explain", explain, methods=["POST"])
+        app.add_api_route(f"{base}/schema", schema, methods=["GET"])
+        app.add_api_route(f"{base}/model", model, methods=["GET"])
+
+
+class _Counting:
+    """Counts requests and their time, whatever becomes of them."""
+
+    def __init__(self, app: ASGIApp, counters: Counters) -> None:
+        self.app, self.counters = app, counters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status, started = 500, time.perf_counter()
+
+        async def remember(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self.counters.in_flight += 1
+        try:
+            await self.app(scope, receive, remember)
+        finally:
+            self.counters.in_flight -= 1
+            # The pattern, not the path: what clients invent must not become labels.
+            path = getattr(scope.get("route"), "path", "other")
+            self.counters.count_request(path, _method(scope), status, time.perf_counter() - started)
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in ("GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS") else "other"
+
+
+def _json(content: bytes, status: int = 200, headers: Any = None) -> Response:
+    return Response(content, status, headers=headers, media_type="application/json")
+
+
+async def _answer_request_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestError):
+        raise TypeError(f"Expected a RequestError; got {type(error).__name__}.")
+    return _json(encode(error.to_dict()), error.status)
+
+
+async def _answer_parameter_error(_: Request, error: Exception) -> Response:
+    found = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": ("",), "msg": str(error)}
+    field = str(found["loc"][-1])
+    return _json(encode(RequestError(422, f"Parameter {field!r}: {found['msg']}.", field=field).to_dict()), 422)
+
+
+async def _answer_http_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise TypeError(f"Expected an HTTPException; got {type(error).__name__}.")
+    return _json(
+        encode(RequestError(error.status_code, f"{error.detail}.").to_dict()), error.status_code, error.headers
+    )

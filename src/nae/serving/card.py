@@ -1,0 +1,115 @@
+"""The card of a model: what it predicts, from what, how well, and within which proven limits."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nae.encoding.schema import Category, Feature
+from nae.tables.model import TableModel
+
+__all__ = ["Card", "CardFeature", "make_card"]
+
+
+@dataclass(frozen=True)
+class CardFeature:
+    """One feature in words."""
+
+    name: str
+    kind: str
+    values: str
+    has_missing: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """Everything worth knowing about a model file before it is used."""
+
+    sentence: str
+    target: str
+    classes: tuple[str, ...]
+    outputs: tuple[str, ...]
+    link: str
+    gate: str
+    routing: str
+    n_members: int
+    n_experts: int
+    features: tuple[CardFeature, ...]
+    caps: tuple[str, ...]
+    measures: tuple[tuple[str, float], ...]  # additivity, interaction share, cancellation
+    quality: tuple[tuple[str, float, float], ...]  # measure, model, baseline; on rows kept apart
+    training: tuple[tuple[str, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as JSON values."""
+        content = asdict(self)
+        content["measures"] = dict(self.measures)
+        content["quality"] = [{"measure": name, "model": one, "baseline": two} for name, one, two in self.quality]
+        content["training"] = dict(self.training)
+        return content
+
+
+def make_card(model: TableModel) -> Card:
+    """Return the card of a model."""
+    target = str(model.training.get("target") or ", ".join(model.outputs))
+    return Card(
+        sentence=_sentence(model, target),
+        target=target,
+        classes=model.classes,
+        outputs=model.outputs,
+        link=model.link.name,
+        gate=model.gate.kind,
+        routing=model.routing.name,
+        n_members=model.n_members,
+        n_experts=model.n_experts,
+        features=tuple(_feature(feature) for feature in model.schema.features),
+        caps=tuple(cap.sentence for cap in model.effect_caps_.caps),
+        measures=_measures(model),
+        quality=_quality(model.training),
+        training=tuple(
+            (name.replace("_", " "), _shown(value))
+            for name, value in model.training.items()
+            if isinstance(value, str | int | float) and name != "target"
+        ),
+    )
+
+
+def _sentence(model: TableModel, target: str) -> str:
+    what = f"one of {len(model.classes)} classes of {target}" if model.classes else target
+    n_rows = model.training.get("n_rows")
+    rows = f", learned from {n_rows:,} rows" if isinstance(n_rows, int) else ""
+    return f"predicts {what} from {model.n_features} features{rows}"
+
+
+def _feature(feature: Feature) -> CardFeature:
+    if isinstance(feature, Category):
+        shown = ", ".join(feature.levels[:5])
+        values = f"{len(feature.levels)} levels: {shown}{', …' if len(feature.levels) > 5 else ''}"
+    elif feature.is_boolean:
+        values = "true, false"
+    else:
+        values = f"{feature.knots[0]:.6g} to {feature.knots[-1]:.6g}"
+    return CardFeature(feature.name, feature.kind, values, feature.has_missing, feature.reason)
+
+
+def _measures(model: TableModel) -> tuple[tuple[str, float], ...]:
+    if model.statistics is None:
+        return ()
+    found = model.explain_global()
+    return (
+        ("additivity", round(found.additivity, 4)),
+        ("interaction share", round(found.interaction_share, 4)),
+        ("cancellation", round(found.cancellation, 4)),
+    )
+
+
+def _quality(training: dict[str, Any]) -> tuple[tuple[str, float, float], ...]:
+    found, baseline = training.get("quality"), training.get("baseline_quality")
+    if not isinstance(found, dict) or not isinstance(baseline, dict) or not training.get("n_test_rows"):
+        return ()
+    return tuple((str(name), float(value), float(baseline.get(name, 0.0))) for name, value in found.items())
+
+
+def _shown(value: str | float) -> str:
+    if isinstance(value, str | bool):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"

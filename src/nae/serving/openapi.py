@@ -1,0 +1,187 @@
+"""The OpenAPI document, made from the models in service: one typed field per feature, with real examples."""
+
+from typing import Any
+from urllib.parse import quote
+
+from nae import __version__
+from nae.encoding.schema import Category, Feature
+from nae.serving.examples import example_row, feature_examples
+from nae.serving.limits import Limits
+from nae.serving.registry import Served
+from nae.serving.rows import accepts_numbers
+from nae.tables.model import TableModel
+
+__all__ = ["make_document", "row_schema"]
+
+_LARGEST = 1.7976931348623157e308
+_NUMBER = {"type": "number"}
+_TEXT = {"type": "string"}
+_OPEN: dict[str, Any] = {"type": "object"}
+
+
+def make_document(models: list[Served], limits: Limits) -> dict[str, Any]:
+    """Return the document of a server: one model at the root, several under their names."""
+    paths: dict[str, Any] = {
+        "/healthz": {"get": _reading("health", "Say that the server is alive.", _health())},
+        "/metrics": {"get": _metrics()},
+        "/models": {"get": _reading("models", "List the models in service.", _model_list())},
+    }
+    schemas: dict[str, Any] = {"Error": _error()}
+    for served in models:
+        base = "" if len(models) == 1 else f"/models/{quote(served.name, safe='')}"
+        label = "" if len(models) == 1 else f"_{served.name}"
+        paths |= _model_paths(served, base, label, limits)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Neural additive experts", "version": __version__, "description": _describe(models)},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def row_schema(model: TableModel) -> dict[str, Any]:
+    """Return the JSON schema of one row."""
+    fields = {feature.name: _field(model, i, feature) for i, feature in enumerate(model.schema.features)}
+    return {"type": "object", "properties": fields, "additionalProperties": False, "examples": [example_row(model)]}
+
+
+def _field(model: TableModel, i: int, feature: Feature) -> dict[str, Any]:
+    found: dict[str, Any] = {"examples": feature_examples(model, i)}
+    if isinstance(feature, Category):
+        is_boolean = set(feature.levels) <= {"True", "False"}
+        other = ["boolean"] if is_boolean else ["number"] if accepts_numbers(feature) else []
+        found["type"] = ["string", *other, "null"]
+        shown = ", ".join(feature.levels[:20])
+        found["description"] = (
+            f"One of {len(feature.levels)} levels: {shown}{', …' if len(feature.levels) > 20 else ''}."
+        )
+    elif feature.is_boolean:
+        found |= {"type": ["boolean", "null"], "description": "True or false."}
+    else:
+        low, high = feature.knots[0], feature.knots[-1]
+        found |= {"type": ["number", "null"], "description": f"Seen from {low:.6g} to {high:.6g}; ends hold beyond."}
+    if "number" in found["type"]:
+        found |= {"minimum": -_LARGEST, "maximum": _LARGEST}
+    return found
+
+
+def _describe(models: list[Served]) -> str:
+    lines = [f"{served.name}: {served.card.sentence}." for served in models]
+    return "\n\n".join([*lines, "A field that is absent or null is a missing value."])
+
+
+def _model_paths(served: Served, base: str, label: str, limits: Limits) -> dict[str, Any]:
+    model = served.model
+    causes = {
+        "name": "causes",
+        "in": "query",
+        "description": "How many features behind a shift are named.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 20, "default": 3},
+    }
+    explain = _asking(f"explain{label}", "Explain rows: every contribution, its bounds, and who shifted it.")
+    explain["parameters"] = [causes]
+    predict = _asking(f"predict{label}", "Predict rows.")
+    for operation, most, answer in (
+        (predict, limits.max_rows, _predictions(model)),
+        (explain, limits.max_explained_rows, _explanations(model)),
+    ):
+        operation["requestBody"]["content"]["application/json"] = {
+            "schema": _body(model, most),
+            "example": {"rows": [example_row(model)]},
+        }
+        operation["responses"]["200"]["content"]["application/json"]["schema"] = answer
+    return {
+        f"{base}/predict": {"post": predict},
+        f"{base}/explain": {"post": explain},
+        f"{base}/schema": {"get": _reading(f"schema{label}", "Return the JSON schema of a row.", _OPEN)},
+        f"{base}/model": {"get": _reading(f"model{label}", "Return the model's card, with its effect caps.", _OPEN)},
+    }
+
+
+def _body(model: TableModel, most: int) -> dict[str, Any]:
+    rows = {"type": "array", "minItems": 1, "maxItems": most, "items": row_schema(model)}
+    return {"type": "object", "properties": {"rows": rows}, "required": ["rows"], "additionalProperties": False}
+
+
+def _asking(name: str, summary: str) -> dict[str, Any]:
+    errors = {
+        "400": "The body is not JSON.",
+        "413": "The body is too large.",
+        "415": "The body is not announced as application/json.",
+        "422": "A field or a row is wrong.",
+        "503": "The model went out of service.",
+    }
+    return {
+        "operationId": name,
+        "summary": summary,
+        "requestBody": {"required": True, "content": {"application/json": {}}},
+        "responses": {"200": _json("The answer.", {})} | {status: _failed(text) for status, text in errors.items()},
+    }
+
+
+def _reading(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"operationId": name, "summary": summary, "responses": {"200": _json("The answer.", schema)}}
+
+
+def _metrics() -> dict[str, Any]:
+    text = {"description": "Prometheus text.", "content": {"text/plain": {"schema": _TEXT}}}
+    return {"operationId": "metrics", "summary": "Return counters for Prometheus.", "responses": {"200": text}}
+
+
+def _json(description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _failed(description: str) -> dict[str, Any]:
+    return _json(description, {"$ref": "#/components/schemas/Error"})
+
+
+def _object(**fields: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _error() -> dict[str, Any]:
+    return _object(error=_TEXT, field={"type": ["string", "null"]}, row={"type": ["integer", "null"]})
+
+
+def _health() -> dict[str, Any]:
+    return _object(status=_TEXT, models=_list(_TEXT))
+
+
+def _model_list() -> dict[str, Any]:
+    return _object(models=_list(_object(name=_TEXT, version=_TEXT, sentence=_TEXT)))
+
+
+def _prediction(model: TableModel) -> dict[str, Any]:
+    if model.classes:
+        return {"type": "string", "enum": list(model.classes)}
+    value = {"type": ["number", "null"]}  # an exponential may overflow
+    return value if model.n_outputs == 1 else _object(**dict.fromkeys(model.outputs, value))
+
+
+def _predictions(model: TableModel) -> dict[str, Any]:
+    fields = {"model": _TEXT, "version": _TEXT, "predictions": _list(_prediction(model))}
+    if model.classes:
+        shares = {"type": "number", "minimum": 0, "maximum": 1}
+        fields["probabilities"] = _list(_object(**dict.fromkeys(model.classes, shares)))
+    return _object(**fields)
+
+
+def _explanations(model: TableModel) -> dict[str, Any]:
+    contribution = _object(
+        feature=_TEXT,
+        value={"type": ["string", "number", "boolean", "null"]},
+        contribution=_NUMBER,
+        lower=_NUMBER,
+        upper=_NUMBER,
+        own=_NUMBER,
+        shift=_NUMBER,
+        causes=_list(_object(feature=_TEXT, part=_NUMBER)),
+    )
+    output = _object(output=_TEXT, score=_NUMBER, intercept=_NUMBER, contributions=_list(contribution))
+    answers = _list(_object(prediction=_prediction(model), outputs=_list(output)))
+    return _object(model=_TEXT, version=_TEXT, explanations=answers)

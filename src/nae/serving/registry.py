@@ -1,0 +1,129 @@
+"""The models that are served: read from a file or a folder, replaced whole when a file changes.
+
+A request takes its model once and keeps it, so a reload never changes an answer half-way. A file that cannot be read
+any more leaves the model before it in service.
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from nae.errors import ConfigError, FormatError, NAEError
+from nae.serving.card import Card, make_card
+from nae.tables import TableModel, load
+
+__all__ = ["Registry", "Served", "file_state"]
+
+_LOGGER = logging.getLogger("nae.serving")
+_TRIES = 5  # a file that changes while it is read is read again
+
+FileState = tuple[int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One model in service."""
+
+    name: str
+    model: TableModel
+    card: Card
+    version: str  # the first digits of the file's SHA-256
+    state: FileState
+
+
+class Registry:
+    """Models by name; reading it needs no lock, because the mapping is replaced and never changed."""
+
+    def __init__(self, source: Path, models: Mapping[str, Served]) -> None:
+        self.source = source
+        self.n_reloads = 0
+        self.n_failures = 0
+        self._models: Mapping[str, Served] = MappingProxyType(dict(models))
+        self._failed: dict[str, FileState] = {}
+
+    @staticmethod
+    def open(source: str | Path) -> "Registry":
+        """Read a model file, or every ``*.nae`` of a folder; the first that is broken is an error."""
+        path = Path(source)
+        files = _files(path)
+        if path.is_dir() and not files:
+            raise ConfigError(f"The folder must hold model files (*.nae); {path} holds none.")
+        if not path.exists():
+            raise FormatError(f"No file is at {path}.")
+        return Registry(path, {name: _read(name, file) for name, file in files.items()})
+
+    @property
+    def models(self) -> Mapping[str, Served]:
+        """The models now in service."""
+        return self._models
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._models)
+
+    @property
+    def is_folder(self) -> bool:
+        return self.source.is_dir()
+
+    def refresh(self) -> bool:
+        """Read what changed since the last look and return whether anything did.
+
+        A new file is added; one that is gone from the folder is taken out. The file of a single model may vanish for
+        a moment while it is replaced, so that model stays.
+        """
+        files = _files(self.source)
+        found: dict[str, Served] = {}
+        for name, file in files.items():
+            before = self._models.get(name)
+            after = self._read_changed(name, file, before)
+            if after is not None:
+                found[name] = after
+        if not found or dict(self._models) == found:
+            return False
+        self._models = MappingProxyType(found)
+        self.n_reloads += 1
+        return True
+
+    def _read_changed(self, name: str, file: Path, before: Served | None) -> Served | None:
+        try:
+            state = file_state(file)
+            if before is not None and before.state == state:
+                return before
+            if self._failed.get(name) == state:
+                return before
+            after = _read(name, file)
+        except (NAEError, OSError) as error:
+            _LOGGER.warning("%s is not loaded: %s", file, error)
+            self.n_failures += 1
+            try:
+                self._failed[name] = file_state(file)
+            except OSError:
+                self._failed.pop(name, None)
+            return before
+        _LOGGER.info("loaded %s, version %s", file, after.version)
+        return after
+
+
+def file_state(path: Path) -> FileState:
+    """Return what changes when a file does."""
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _files(source: Path) -> dict[str, Path]:
+    if source.is_dir():
+        return {file.stem: file for file in sorted(source.glob("*.nae")) if file.is_file()}
+    return {source.stem: source} if source.exists() else {}
+
+
+def _read(name: str, file: Path) -> Served:
+    for _ in range(_TRIES):
+        state = file_state(file)
+        version = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+        model = load(file)
+        if file_state(file) == state:
+            return Served(name, model, make_card(model), version, state)
+    raise FormatError(f"{file} changed {_TRIES} times while it was read.")

@@ -1,0 +1,77 @@
+"""The process: a socket, uvicorn on it, and an orderly end."""
+
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+
+from nae.errors import ConfigError
+from nae.serving.app import make_app
+from nae.serving.limits import Limits
+from nae.serving.registry import Registry
+
+__all__ = ["run_server"]
+
+
+def run_server(
+    registry: Registry,
+    limits: Limits | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    reload_seconds: float | None = 1.0,
+    grace_seconds: float = 30.0,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT; requests that run are finished first.
+
+    Parameters
+    ----------
+    registry
+        The models.
+    limits
+        Limits of one request.
+    host, port
+        Where to listen: the loopback address unless given; port 0 takes a free one.
+    reload_seconds
+        How often to look for changed files; None never looks.
+    grace_seconds
+        How long running requests may take after the signal.
+    announce
+        Told the address once it is known.
+    """
+    app = make_app(registry, limits, reload_seconds=reload_seconds)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=max(1, round(grace_seconds)),
+        server_header=False,
+    )
+    listener = _listen(host, port)
+    try:
+        if announce is not None:
+            address = listener.getsockname()
+            shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+            announce(f"http://{shown}:{address[1]}")
+        # uvicorn raises the signal again when it is done; having stopped in order is no failure.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with suppress(ValueError):  # not the main thread: the caller handles signals
+                signal.signal(number, lambda *_: None)
+        uvicorn.Server(config).run(sockets=[listener])
+    finally:
+        listener.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as error:
+        raise ConfigError(f"Nothing can listen on {host}:{port}; {error.strerror or error}.") from error
+    return listener

@@ -1,0 +1,49 @@
+"""One model made ready to answer: everything a request needs, prepared once per version of its file."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nae.serving.answers import encode, explain_rows, predict_rows
+from nae.serving.limits import Limits
+from nae.serving.openapi import row_schema
+from nae.serving.registry import Served
+from nae.serving.rows import RowReader
+
+__all__ = ["Service", "make_service"]
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """Answers bodies with bodies."""
+
+    served: Served
+    schema: bytes
+    card: bytes
+    _predicted: RowReader
+    _explained: RowReader
+
+    def predict(self, body: bytes) -> tuple[bytes, int]:
+        """Return the answer and how many rows it is about."""
+        rows = self._predicted.read(body)
+        return self._answer(predict_rows(self.served.model, self._predicted.columns(rows))), len(rows)
+
+    def explain(self, body: bytes, *, n_causes: int) -> tuple[bytes, int]:
+        """Return the answer and how many rows it is about."""
+        rows = self._explained.read(body)
+        columns = self._explained.columns(rows)
+        return self._answer(explain_rows(self.served.model, columns, rows, n_causes=n_causes)), len(rows)
+
+    def _answer(self, content: dict[str, Any]) -> bytes:
+        return encode({"model": self.served.name, "version": self.served.version, **content})
+
+
+def make_service(served: Served, limits: Limits) -> Service:
+    """Prepare a model."""
+    head = {"name": served.name, "version": served.version}
+    return Service(
+        served=served,
+        schema=encode(row_schema(served.model)),
+        card=encode({**head, **served.card.to_dict()}),
+        _predicted=RowReader(served.model.schema, max_rows=limits.max_rows),
+        _explained=RowReader(served.model.schema, max_rows=limits.max_explained_rows),
+    )

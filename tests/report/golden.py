@@ -1,0 +1,86 @@
+"""Golden tables for the page's evaluator: small random models of every gate, and what Python says about their rows.
+
+``python -m tests.report.golden`` writes them anew into ``web/test/golden.json``.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nae.encoding import Category, Columns
+from nae.explanation.interaction import explain_interaction
+from nae.report.payload import build_payload
+from nae.report.reduction import fit_into_page
+from nae.report.rows import ReportRows
+from nae.tables import TableModel
+from tests.explanation.examples import explained_model
+
+__all__ = ["PATH", "SHAPES", "build_golden"]
+
+PATH = Path(__file__).parents[2] / "web" / "test" / "golden.json"
+
+SHAPES: tuple[dict[str, Any], ...] = (
+    {"gate": "additive", "n_members": 2},
+    {"gate": "additive", "n_members": 2, "dtype": np.float32, "n_experts": 5, "n_active": 2},
+    {"gate": "additive", "routing": "equal", "n_active": 2, "n_experts": 4},
+    {"gate": "low-rank", "n_members": 3, "dtype": np.float32, "n_features": 4},
+    {"gate": "deep", "n_members": 2, "n_features": 4},
+    {"gate": "diagonal", "n_members": 2},
+    {"gate": "additive", "n_outputs": 3, "n_members": 2, "dtype": np.float32},
+    {"gate": "additive", "n_experts": 1},
+)
+
+
+def build_golden() -> list[dict[str, Any]]:
+    """Return one case per shape."""
+    return [_case(seed, shape) for seed, shape in enumerate(SHAPES, start=1)]
+
+
+def _case(seed: int, shape: dict[str, Any]) -> dict[str, Any]:
+    model, columns = explained_model(seed, **shape)
+    cells = model.cells(columns)
+    rows = ReportRows(columns, None, "y")
+    local = model.explain_local(columns, n_causes=model.n_features)
+    content = build_payload(model, fit_into_page(model, cells), rows, quality=None, title=None, max_rows=len(cells))
+    return {
+        "name": " ".join(str(getattr(value, "__name__", value)) for value in shape.values()),
+        "tolerance": 1e-6 if model.experts.dtype == np.float32 else 1e-10,
+        "payload": content,
+        "values": local.values.tolist(),
+        "lower": local.lower.tolist(),
+        "upper": local.upper.tolist(),
+        "own": local.own.tolist(),
+        "score": local.score.tolist(),
+        "prediction": local.prediction.tolist(),
+        "parts": _square(model, local.causes, local.parts),
+        "interaction": _interaction(model, columns),
+    }
+
+
+def _square(model: TableModel, causes: np.ndarray, parts: np.ndarray) -> list[Any]:
+    """Return the parts by cause, (row, feature, output, cause)."""
+    out = np.zeros((*parts.shape[:3], model.n_features))
+    np.put_along_axis(out, causes, parts, axis=-1)
+    return out.tolist()
+
+
+def _interaction(model: TableModel, columns: Columns) -> dict[str, Any] | None:
+    """Return the map of the first two features; none for a deep gate, which averages over other contexts."""
+    if model.gate.kind == "deep":
+        return None
+    found = explain_interaction(model, model.feature_names[:2], resolution=7)
+    is_number = [not isinstance(feature, Category) for feature in model.schema.features[:2]]
+    return {
+        "numbers": [
+            [None if np.isnan(value) else value for value in axis.numbers.tolist()] if number else None
+            for axis, number in zip(found.axes, is_number, strict=True)
+        ],
+        "contributions": found.contributions[..., 0].tolist(),
+        "pure": found.pure[..., 0].tolist(),
+    }
+
+
+if __name__ == "__main__":
+    PATH.write_text(json.dumps(build_golden(), separators=(",", ":")) + "\n", encoding="ascii")

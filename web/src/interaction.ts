@@ -1,0 +1,253 @@
+/** What two or three features do together, the others' gate terms held at their training mean. */
+
+import { blend, logitsOf, mixed, route } from "./evaluate.ts";
+import { type Cells, type Feature, locate, locateValue, type Model, rowValues, type Value } from "./model.ts";
+
+export const PANELS = 5;
+const CENTRAL = 0.995;
+const DEEP_DRAWS = 16;
+
+/** The values of one feature that a map shows. */
+export interface Line {
+  feature: Feature;
+  /** Slot within the feature plus fraction, ascending for numbers. */
+  position: number[];
+  values: Value[];
+  /** Share of the training rows nearest each value. */
+  weight: number[];
+}
+
+export interface Interaction {
+  lines: Line[];
+  /** Per named feature its contribution at every point of the grid, the last line's values innermost. */
+  parts: Float64Array[];
+  isExact: boolean;
+}
+
+function slotWeights(model: Model, feature: Feature): number[] {
+  return Array.from(model.tables.weight.subarray(feature.start, feature.start + feature.nValues + 2));
+}
+
+function middleMass(weight: number[]): number[] {
+  const total = weight.reduce((sum, one) => sum + one, 0);
+  let before = 0;
+  return weight.map((one) => {
+    const at = (before + one / 2) / total;
+    before += one;
+    return at;
+  });
+}
+
+/** Return the outermost knots within the central 99 % of the weight. */
+export function centralRange(model: Model, feature: Feature): [number, number] {
+  const knots = feature.knots;
+  const weight = slotWeights(model, feature).slice(0, feature.nValues);
+  if (!weight.some((one) => one > 0)) return [knots[0], knots[knots.length - 1]];
+  const mass = middleMass(weight);
+  const last = knots.length - 1;
+  const above = mass.findIndex((one) => one >= 1 - CENTRAL);
+  const low = above < 0 ? last : above;
+  const beyond = mass.findIndex((one) => one > CENTRAL);
+  const high = Math.max((beyond < 0 ? mass.length : beyond) - 1, 0);
+  return [knots[low], knots[Math.max(low, high)]];
+}
+
+function quantileNumbers(knots: Float64Array, weight: number[]): number[] {
+  const mass = middleMass(weight);
+  const found = Array.from({ length: PANELS }, (_, n) => {
+    const level = (n + 0.5) / PANELS;
+    const high = mass.findIndex((one) => one >= level);
+    if (high <= 0) return knots[high < 0 ? knots.length - 1 : 0];
+    const part = (level - mass[high - 1]) / (mass[high] - mass[high - 1]);
+    return knots[high - 1] + (knots[high] - knots[high - 1]) * part;
+  });
+  return [...new Set(found)].sort((a, b) => a - b);
+}
+
+function places(model: Model, feature: Feature, resolution: number): number[] {
+  const weight = slotWeights(model, feature).slice(0, feature.nValues);
+  if (feature.kind === "category") {
+    const order = feature.order.filter((slot) => slot < feature.nValues);
+    if (resolution >= feature.nValues) return order;
+    const kept = weight.map((_, slot) => slot).sort((a, b) => weight[b] - weight[a] || a - b);
+    const chosen = new Set(kept.slice(0, resolution));
+    return order.filter((slot) => chosen.has(slot));
+  }
+  if (feature.nValues <= resolution) return weight.map((_, slot) => slot);
+  const [low, high] = centralRange(model, feature);
+  let numbers: number[];
+  if (resolution === PANELS) numbers = quantileNumbers(feature.knots, weight);
+  else if (high > low) {
+    numbers = Array.from({ length: resolution }, (_, n) => low + ((high - low) * n) / (resolution - 1));
+    numbers[resolution - 1] = high;
+  } else numbers = [feature.knots[0], feature.knots[feature.knots.length - 1]];
+  return numbers.map((number) => {
+    const [slot, part] = locateValue(feature, number);
+    return slot + part;
+  });
+}
+
+/** Return the values of a feature to show. */
+export function makeLine(model: Model, feature: Feature, resolution: number): Line {
+  const position = places(model, feature, resolution);
+  if (feature.hasMissing) position.push(feature.nValues);
+  const values = position.map((at): Value => {
+    if (at >= feature.nValues) return null;
+    if (feature.kind === "category") return at < feature.levels.length ? feature.levels[at] : feature.rare[0];
+    const low = Math.floor(at);
+    const part = at - low;
+    return part > 0 ? feature.knots[low] * (1 - part) + feature.knots[low + 1] * part : feature.knots[low];
+  });
+  const order = position.map((_, n) => n).sort((a, b) => position[a] - position[b] || a - b);
+  const weight = new Array<number>(position.length).fill(0);
+  let n = 0;
+  slotWeights(model, feature).forEach((one, slot) => {
+    while (n < order.length - 1 && (position[order[n]] + position[order[n + 1]]) / 2 < slot) n++;
+    weight[order[n]] += one;
+  });
+  const total = weight.reduce((sum, one) => sum + one, 0) || 1;
+  return { feature, position, values, weight: weight.map((one) => one / total) };
+}
+
+function cellsOf(model: Model, line: Line): Cells {
+  const slot = new Int32Array(line.position.length);
+  const fraction = new Float64Array(line.position.length);
+  line.position.forEach((position, n) => {
+    slot[n] = Math.floor(position) + line.feature.start;
+    fraction[n] = model.round(position - Math.floor(position));
+    if (fraction[n] >= 1) {
+      slot[n] += 1;
+      fraction[n] = 0;
+    }
+  });
+  return { slot, fraction };
+}
+
+/** Return bias plus the gate terms of the features not named, one array per context: the mean one, or drawn rows. */
+function heldContexts(model: Model, chosen: Set<number>): Float64Array[] {
+  const { tables, nFeatures } = model;
+  const size = model.width * model.nMembers;
+  const nRows = model.payload.rows.index.length;
+  if (model.payload.gate === "deep" && nRows > 0) {
+    const nDraws = Math.min(DEEP_DRAWS, nRows);
+    return Array.from({ length: nDraws }, (_, n) => {
+      const row = Math.round((n * (nRows - 1)) / Math.max(nDraws - 1, 1));
+      const cells = locate(model, rowValues(model, row));
+      const held = Float64Array.from(tables.bias);
+      for (let j = 0; j < nFeatures; j++) if (!chosen.has(j)) blend(model, tables.terms, size, cells, j, held, true);
+      return held;
+    });
+  }
+  const held = Float64Array.from(tables.bias);
+  if (model.payload.gate !== "diagonal") {
+    for (let j = 0; j < nFeatures; j++) {
+      if (!chosen.has(j)) for (let at = 0; at < size; at++) held[at] += tables.gateMean[j * size + at];
+    }
+  }
+  return [held];
+}
+
+/** Return the gate terms at every value of a line, (value, width * member). */
+function termsAlong(model: Model, line: Line): Float64Array[] {
+  const cells = cellsOf(model, line);
+  return line.position.map((_, n) => {
+    const out = new Float64Array(model.width * model.nMembers);
+    blend(model, model.tables.terms, out.length, cells, n, out);
+    return out;
+  });
+}
+
+function expertsAlong(model: Model, line: Line): Float64Array[] {
+  const cells = cellsOf(model, line);
+  return line.position.map((_, n) => {
+    const out = new Float64Array(model.nExperts * model.nOutputs * model.nMembers);
+    blend(model, model.tables.experts, out.length, cells, n, out);
+    return out;
+  });
+}
+
+function diagonalLogits(model: Model, held: Float64Array, own: Float64Array, i: number): Float64Array {
+  const { nExperts, nFeatures, nMembers } = model;
+  const out = new Float64Array(nExperts * nMembers);
+  for (let k = 0; k < nExperts; k++) {
+    for (let m = 0; m < nMembers; m++) {
+      out[k * nMembers + m] = own[k * nMembers + m] + held[(k * nFeatures + i) * nMembers + m];
+    }
+  }
+  return out;
+}
+
+/** Call `visit` with every point of a grid, as one index per line and the flat index. */
+function visitGrid(sizes: number[], visit: (point: number[], flat: number) => void): void {
+  const total = sizes.reduce((product, size) => product * size, 1);
+  const point = sizes.map(() => 0);
+  for (let flat = 0; flat < total; flat++) {
+    visit(point, flat);
+    for (let axis = sizes.length - 1; axis >= 0; axis--) {
+      point[axis]++;
+      if (point[axis] < sizes[axis]) break;
+      point[axis] = 0;
+    }
+  }
+}
+
+/** Return the contributions of two or three features over a grid of their values, for one output. */
+export function interact(model: Model, chosen: number[], resolution: number, o: number): Interaction {
+  const lines = chosen.map((i, at) => makeLine(model, model.features[i], at === 2 ? PANELS : resolution));
+  const sizes = lines.map((line) => line.position.length);
+  const total = sizes.reduce((product, size) => product * size, 1);
+  const contexts = heldContexts(model, new Set(chosen));
+  const terms = lines.map((line) => termsAlong(model, line));
+  const isDiagonal = model.payload.gate === "diagonal";
+  const hidden = new Float64Array(model.width * model.nMembers);
+  const even = new Float64Array(model.nMembers).fill(1);
+  const parts = chosen.map((i, at) => {
+    const experts = expertsAlong(model, lines[at]);
+    const out = new Float64Array(total);
+    for (const held of contexts) {
+      visitGrid(sizes, (point, flat) => {
+        let weights = even;
+        if (model.nExperts > 1) {
+          if (isDiagonal) weights = route(model, diagonalLogits(model, held, terms[at][point[at]], i));
+          else {
+            for (let w = 0; w < hidden.length; w++) {
+              let sum = held[w];
+              for (let axis = 0; axis < point.length; axis++) sum += terms[axis][point[axis]][w];
+              hidden[w] = sum;
+            }
+            weights = route(model, logitsOf(model, hidden, i));
+          }
+        }
+        out[flat] += mixed(model, weights, experts[point[at]], o) / contexts.length;
+      });
+    }
+    return out;
+  });
+  return { lines, parts, isExact: model.payload.gate !== "deep" };
+}
+
+/** Return the named features' contributions together. */
+export function totalOf(found: Interaction): Float64Array {
+  const out = found.parts[0].slice();
+  for (const part of found.parts.slice(1)) part.forEach((value, at) => (out[at] += value));
+  return out;
+}
+
+/** Return the total without what fewer of the features do alone. */
+export function pureOf(found: Interaction): Float64Array {
+  const out = totalOf(found);
+  const sizes = found.lines.map((line) => line.position.length);
+  found.lines.forEach((line, axis) => {
+    const inner = sizes.slice(axis + 1).reduce((product, size) => product * size, 1);
+    const outer = sizes.slice(0, axis).reduce((product, size) => product * size, 1);
+    for (let a = 0; a < outer; a++) {
+      for (let b = 0; b < inner; b++) {
+        let mean = 0;
+        const at = (n: number) => (a * sizes[axis] + n) * inner + b;
+        for (let n = 0; n < sizes[axis]; n++) mean += line.weight[n] * out[at(n)];
+        for (let n = 0; n < sizes[axis]; n++) out[at(n)] -= mean;
+      }
+    }
+  });
+  return out;
+}

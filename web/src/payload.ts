@@ -1,0 +1,157 @@
+/** What the page carries: the model's tables as base64, everything else as JSON. Written by nae.report.payload. */
+
+export type Kind = "number" | "boolean" | "category";
+export type Value = number | string | null;
+
+export interface PackedArray {
+  type: "f64" | "f32" | "u16";
+  data: string;
+  /** u16 only: value = offset + scale * stored. */
+  scale?: number;
+  offset?: number;
+}
+
+export interface FeaturePayload {
+  name: string;
+  kind: Kind;
+  integral: boolean;
+  hasMissing: boolean;
+  nKnots: number;
+  levels: string[];
+  rare: string[];
+  /** The order in which the values are shown, missing and unseen last. */
+  order: number[];
+}
+
+export interface Quality {
+  nRows: number;
+  scores: { name: string; better: "lower" | "higher"; model: number; baseline: number }[];
+  baseline: string;
+}
+
+export interface ColumnPayload {
+  numbers?: (number | null)[];
+  texts?: string[];
+  codes?: number[];
+}
+
+export interface RowsPayload {
+  nTotal: number;
+  index: number[];
+  columns: ColumnPayload[];
+  /** One list per output (regression) or a single list of class positions. */
+  target: (number | null)[][];
+}
+
+export interface Reduction {
+  members: number;
+  ofMembers: number;
+  isQuantised: boolean;
+  largestDifference: number;
+  largestPredictionDifference: number;
+  nRows: number;
+}
+
+export interface Cap {
+  adds: number;
+  takes: number;
+  outputs: string[];
+}
+
+export interface Payload {
+  version: number;
+  library: string;
+  title: string;
+  target: string;
+  features: FeaturePayload[];
+  outputs: string[];
+  classes: string[];
+  link: "identity" | "log" | "logit" | "softmax";
+  gate: "additive" | "low-rank" | "deep" | "diagonal";
+  routing: "softmax" | "equal";
+  nActive: number;
+  nExperts: number;
+  nMembers: number;
+  isDouble: boolean;
+  arrays: Record<string, PackedArray>;
+  caps: Cap[];
+  training: { nRows?: number; nHeldOut?: number; loss?: string; heldOutLoss?: number };
+  quality: Quality | null;
+  rows: RowsPayload;
+  reduction: Reduction | null;
+}
+
+export type Numbers = Float32Array | Float64Array;
+
+export interface Tables {
+  knots: Numbers;
+  experts: Numbers;
+  terms: Numbers;
+  bias: Numbers;
+  mix: Numbers | null;
+  mixBias: Numbers | null;
+  intercept: Numbers;
+  weight: Numbers;
+  mean: Numbers;
+  quantiles: Numbers;
+  gateMean: Numbers;
+  variance: Numbers;
+  residual: Numbers;
+  scoreVariance: Numbers;
+  additiveVariance: Numbers;
+  influence: Numbers;
+  typical: Numbers;
+  agreement: Numbers;
+}
+
+export const QUANTILES = [0.05, 0.25, 0.5, 0.75, 0.95];
+
+function bytesOf(text: string): ArrayBuffer {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes.buffer;
+}
+
+/** Return the numbers of a packed array. */
+export function unpack(packed: PackedArray): Numbers {
+  const buffer = bytesOf(packed.data);
+  if (packed.type === "f64") return new Float64Array(buffer);
+  if (packed.type === "f32") return new Float32Array(buffer);
+  const stored = new Uint16Array(buffer);
+  const out = new Float32Array(stored.length);
+  const scale = packed.scale ?? 1;
+  const offset = packed.offset ?? 0;
+  for (let i = 0; i < stored.length; i++) out[i] = offset + scale * stored[i];
+  return out;
+}
+
+/** Return all tables of a payload. */
+export function unpackTables(payload: Payload): Tables {
+  const get = (name: string): Numbers => {
+    const packed = payload.arrays[name];
+    if (!packed) throw new Error(`The page must hold the array ${name}.`);
+    return unpack(packed);
+  };
+  const hasMix = "mix" in payload.arrays;
+  return {
+    knots: get("knots"),
+    experts: get("experts"),
+    terms: get("terms"),
+    bias: get("bias"),
+    mix: hasMix ? get("mix") : null,
+    mixBias: hasMix ? get("mixBias") : null,
+    intercept: get("intercept"),
+    weight: get("weight"),
+    mean: get("mean"),
+    quantiles: get("quantiles"),
+    gateMean: get("gateMean"),
+    variance: get("variance"),
+    residual: get("residual"),
+    scoreVariance: get("scoreVariance"),
+    additiveVariance: get("additiveVariance"),
+    influence: get("influence"),
+    typical: get("typical"),
+    agreement: get("agreement"),
+  };
+}
