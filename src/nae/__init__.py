@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _WHERE = {
+    "ContributionTransformer": "nae.interop.sklearn",
     "Contributions": "nae.contributions",
+    "GlobalExplanation": "nae.explanation",
+    "InteractionExplanation": "nae.explanation",
+    "LocalExplanation": "nae.explanation",
     "NAEClassifier": "nae.estimators",
     "NAERegressor": "nae.estimators",
     "TableModel": "nae.tables",
@@ -19,7 +23,11 @@ _WHERE = {
 _MODULES = {"datasets", "metrics", "plots", "presets"}
 
 __all__ = [
+    "ContributionTransformer",
     "Contributions",
+    "GlobalExplanation",
+    "InteractionExplanation",
+    "LocalExplanation",
     "NAEClassifier",
     "NAERegressor",
     "TableModel",
@@ -39,6 +47,10 @@ if TYPE_CHECKING:
     from nae.contributions import Contributions as Contributions
     from nae.estimators import NAEClassifier as NAEClassifier
     from nae.estimators import NAERegressor as NAERegressor
+    from nae.explanation import GlobalExplanation as GlobalExplanation
+    from nae.explanation import InteractionExplanation as InteractionExplanation
+    from nae.explanation import LocalExplanation as LocalExplanation
+    from nae.interop.sklearn import ContributionTransformer as ContributionTransformer
     from nae.tables import TableModel as TableModel
     from nae.tables import load as load
 

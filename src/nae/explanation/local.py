@@ -14,6 +14,7 @@ from nae.errors import DataError, UserError, did_you_mean
 from nae.explanation.context import context_parts, few_rows
 from nae.explanation.reference import MeanGate, has_context, require_statistics
 from nae.explanation.serial import Serial, make_frame
+from nae.explanation.shown import Shown
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 
@@ -23,7 +24,7 @@ _PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "p
 
 
 @dataclass(frozen=True, eq=False)
-class LocalExplanation(Serial):
+class LocalExplanation(Shown, Serial):
     """Contributions of rows, each split into what its own value does and what the context changed.
 
     ``values = own + shift`` and ``shift = parts.sum(axis=-1) + rest``, to rounding; ``values.sum(axis=1) + intercept``
@@ -31,6 +32,7 @@ class LocalExplanation(Serial):
     """
 
     type_name: ClassVar[str] = "local"
+    explanation_type: ClassVar[str] = "local"
 
     name: str
     feature_names: tuple[str, ...]

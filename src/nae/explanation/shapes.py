@@ -13,6 +13,7 @@ from nae.encoding.schema import OTHER, Category, Feature
 from nae.errors import UserError, did_you_mean
 from nae.explanation.reference import MeanGate, require_statistics
 from nae.explanation.serial import Serial, make_frame
+from nae.explanation.shown import Shown
 from nae.tables.model import TableModel
 from nae.tables.statistics import QUANTILES
 
@@ -60,7 +61,7 @@ class FeatureShape:
 
 
 @dataclass(frozen=True, eq=False)
-class GlobalExplanation(Serial):
+class GlobalExplanation(Shown, Serial):
     """What a model does with every feature, on the scale of the score.
 
     Examples
@@ -75,6 +76,7 @@ class GlobalExplanation(Serial):
     """
 
     type_name: ClassVar[str] = "global"
+    explanation_type: ClassVar[str] = "global"
 
     name: str
     features: tuple[FeatureShape, ...]
