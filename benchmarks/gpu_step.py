@@ -47,7 +47,7 @@ def step_seconds(
     training = TrainingConfig(batch_size=batch_size, max_epochs=n_epochs, variation_penalty=0.1, context_penalty=0.05)
     history = train(network, rows, None, make_loss("squared"), training, generator=generator)
     seconds = history.column("seconds")
-    return (seconds[-1] - seconds[0]) / ((n_epochs - 1) * round(n_rows / batch_size))
+    return float(seconds[-1] - seconds[0]) / ((n_epochs - 1) * round(n_rows / batch_size))
 
 
 def main() -> None:

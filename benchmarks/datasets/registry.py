@@ -1,0 +1,75 @@
+"""Which tables there are, cheap ones first."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nae.errors import ConfigError, did_you_mean
+
+__all__ = ["DATASETS", "METRICS", "Dataset", "Metric", "Task", "dataset_named"]
+
+Task = Literal["regression", "binary", "multiclass"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The score by which models are ranked."""
+
+    name: str
+    """Its field in a report."""
+    label: str
+    is_lower_better: bool
+
+    def error(self, score: float) -> float:
+        """Return the score as an error: 0 is perfect, and ratios of it mean something."""
+        return score if self.is_lower_better else 1.0 - score
+
+
+METRICS: dict[Task, Metric] = {
+    "regression": Metric("rmse", "RMSE", is_lower_better=True),
+    "binary": Metric("auc", "AUC", is_lower_better=False),
+    "multiclass": Metric("accuracy", "accuracy", is_lower_better=False),
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One table: a Parquet file whose last column is called ``target``."""
+
+    name: str
+    task: Task
+    label: str
+    n_leading_train: int | None = None
+    """Rows of the publisher's training file, where the split is the publisher's; the rest is for testing."""
+
+    @property
+    def metric(self) -> Metric:
+        """The score by which models are ranked on it."""
+        return METRICS[self.task]
+
+
+DATASETS: tuple[Dataset, ...] = (
+    Dataset("concrete", "regression", "Concrete"),
+    Dataset("telco_churn", "binary", "Telco churn"),
+    Dataset("compas", "binary", "COMPAS"),
+    Dataset("credit_sample5412", "binary", "Credit (sample)"),
+    Dataset("ames", "regression", "Ames"),
+    Dataset("magic", "binary", "Magic"),
+    Dataset("bike_hour", "regression", "Bike (hours)"),
+    Dataset("housing", "regression", "Housing"),
+    Dataset("income", "binary", "Income"),
+    Dataset("bank_marketing", "binary", "Bank marketing"),
+    Dataset("protein", "regression", "Protein"),
+    Dataset("diamonds", "regression", "Diamonds"),
+    Dataset("letter", "multiclass", "Letter"),
+    Dataset("blog_feedback", "regression", "Blog feedback", n_leading_train=52_397),
+    Dataset("beijing_air", "regression", "Beijing air"),
+)
+
+
+def dataset_named(name: str) -> Dataset:
+    """Return the table of that name."""
+    for dataset in DATASETS:
+        if dataset.name == name:
+            return dataset
+    known = [dataset.name for dataset in DATASETS]
+    raise ConfigError(f"A data set must be one of the suite's {len(known)}; got {name!r}.{did_you_mean(name, known)}")

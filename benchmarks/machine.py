@@ -1,0 +1,79 @@
+"""What a run took from the machine, and what others took meanwhile."""
+
+import os
+import platform
+import resource
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ForeignLoad", "describe", "peak_memory_mb"]
+
+_PROC = Path("/proc")
+
+
+def describe() -> str:
+    """Return the machine in a few words."""
+    version = platform.python_version()
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, Python {version}"
+
+
+def peak_memory_mb() -> float:
+    """Return the largest memory of this process so far, plus that of every worker it has."""
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
+    here, ended = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    workers = sum(_peak_kilobytes(worker) for worker in _workers())
+    return (here * unit + max(workers * 1024, ended * unit)) / 1e6
+
+
+class ForeignLoad:
+    """How busy other processes keep the machine: all processor time spent, less our own. Linux only."""
+
+    def __init__(self) -> None:
+        self._start = _foreign_seconds()
+
+    def since(self, seconds: float) -> float | None:
+        """Return the share of all processors that others used since the start, ``seconds`` ago."""
+        now = _foreign_seconds()
+        if now is None or self._start is None or seconds <= 0:
+            return None
+        return max(0.0, (now - self._start) / (seconds * (os.cpu_count() or 1)))
+
+
+@dataclass(frozen=True)
+class _Process:
+    folder: Path
+    parent: int
+    ticks: int
+
+
+def _foreign_seconds() -> float | None:
+    if not (_PROC / "stat").exists():
+        return None
+    user, nice, system = (int(ticks) for ticks in (_PROC / "stat").read_text().split()[1:4])
+    ours = os.times()
+    spent = ours.user + ours.system + ours.children_user + ours.children_system
+    ticks = user + nice + system - sum(worker.ticks for worker in _workers())
+    return ticks / os.sysconf("SC_CLK_TCK") - spent
+
+
+def _workers() -> Iterator[_Process]:
+    """Yield the living children of this process."""
+    for path in _PROC.glob("[0-9]*/stat"):
+        try:
+            # The name of a program may hold blanks; what follows its closing bracket does not.
+            rest = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        process = _Process(path.parent, parent=int(rest[1]), ticks=int(rest[11]) + int(rest[12]))
+        if process.parent == os.getpid():
+            yield process
+
+
+def _peak_kilobytes(process: _Process) -> int:
+    try:
+        lines = (process.folder / "status").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))

@@ -1,0 +1,27 @@
+"""Explainable boosting machines, as InterpretML makes them."""
+
+from dataclasses import dataclass
+
+from benchmarks.datasets import Split
+from benchmarks.models.protocol import Budget, Fitted
+
+__all__ = ["EBM"]
+
+
+@dataclass(frozen=True)
+class EBM:
+    """EBM with its defaults, or without pairs; it validates by itself, so validation rows are training rows."""
+
+    has_pairs: bool = True
+    modules: tuple[str, ...] = ("interpret.glassbox",)
+
+    def fit(self, split: Split, budget: Budget) -> Fitted:
+        """Fit; the number of pairs is EBM's own choice."""
+        from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+        is_regression = split.dataset.task == "regression"
+        estimator = ExplainableBoostingRegressor if is_regression else ExplainableBoostingClassifier
+        chosen = {} if self.has_pairs else {"interactions": 0}
+        model = estimator(n_jobs=budget.threads, random_state=budget.seed, **chosen)
+        rows = split.all_train
+        return Fitted(model.fit(rows.X, rows.y), split.dataset.task, lambda X: X)

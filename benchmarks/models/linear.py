@@ -1,0 +1,86 @@
+"""Linear models on standardised numbers and one-hot categories, plain or on splines of every number.
+
+The strength of the ridge is chosen on the validation rows; then all rows are fitted.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Part, Split
+from benchmarks.models.protocol import Budget, Fitted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Linear"]
+
+STRENGTHS = (0.1, 1.0, 10.0, 100.0)
+N_KNOTS = 12
+FEW_VALUES = 24
+"""A number of fewer distinct values is a category for the splines: a curve through them has nothing to smooth."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Ridge or logistic regression; with splines, a generalised additive model."""
+
+    has_splines: bool = False
+    modules: tuple[str, ...] = ("sklearn.linear_model",)
+
+    def fit(self, split: Split, budget: Budget) -> Fitted:
+        """Fit every strength, take the best on validation, fit it on all rows."""
+        losses = [self._loss(split, strength) for strength in STRENGTHS]
+        pipeline = self._pipeline(split.train.X, split, STRENGTHS[int(np.argmin(losses))])
+        rows = split.all_train
+        return Fitted(pipeline.fit(rows.X, rows.y), split.dataset.task, lambda X: X)
+
+    def _loss(self, split: Split, strength: float) -> float:
+        from sklearn.metrics import log_loss
+
+        pipeline = self._pipeline(split.train.X, split, strength).fit(split.train.X, split.train.y)
+        rows: Part = split.validation
+        if split.dataset.task == "regression":
+            return float(np.mean((pipeline.predict(rows.X) - rows.y) ** 2))
+        return float(log_loss(rows.y, pipeline.predict_proba(rows.X), labels=np.arange(split.n_classes)))
+
+    def _pipeline(self, X: "pd.DataFrame", split: Split, strength: float) -> Any:
+        from sklearn.linear_model import LogisticRegression, Ridge
+        from sklearn.pipeline import make_pipeline
+
+        if split.dataset.task == "regression":
+            head = Ridge(alpha=strength)
+        else:
+            head = LogisticRegression(C=1 / strength, max_iter=2000)
+        return make_pipeline(self._columns(X), head)
+
+    def _columns(self, X: "pd.DataFrame") -> Any:
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import MissingIndicator, SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+
+        numbers = [name for name in X.columns if X[name].dtype.kind in "biuf"]
+        curves = [name for name in numbers if self.has_splines and X[name].nunique() >= FEW_VALUES]
+        plain = [] if self.has_splines else numbers
+        levels = [name for name in X.columns if name not in curves and name not in plain]
+        missing = [name for name in (*curves, *plain) if X[name].isna().any()]
+        fill = SimpleImputer(strategy="median")
+        parts: list[tuple[str, Any, list[str]]] = [
+            ("plain", make_pipeline(fill, StandardScaler()), plain),
+            ("levels", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5), levels),
+            ("missing", MissingIndicator(features="all"), missing),
+        ]
+        for name in curves:  # one by one: each has its own knots
+            spline = SplineTransformer(knots=_knots(X[name].to_numpy()), extrapolation="constant")
+            parts.append((f"curve of {name}", make_pipeline(fill, spline), [name]))
+        return ColumnTransformer([part for part in parts if part[2]])
+
+
+def _knots(values: NDArray[Any]) -> NDArray[Any]:
+    """Return knots at quantiles of the distinct values: quantiles of the rows may coincide."""
+    distinct = np.unique(values[~np.isnan(values)])
+    knots: NDArray[Any] = np.quantile(distinct, np.linspace(0, 1, N_KNOTS))
+    return knots[:, None]

@@ -1,0 +1,25 @@
+"""Neural additive experts with their defaults."""
+
+from dataclasses import dataclass
+
+from benchmarks.datasets import Split
+from benchmarks.models.protocol import Budget, Fitted
+
+__all__ = ["NAE"]
+
+
+@dataclass(frozen=True)
+class NAE:
+    """Our estimators as they come; members validate each other, so validation rows are training rows."""
+
+    additivity: float | None = None
+    modules: tuple[str, ...] = ("torch", "nae.estimators")
+
+    def fit(self, split: Split, budget: Budget) -> Fitted:
+        """Fit on the CPU, where all others are."""
+        from nae import NAEClassifier, NAERegressor
+
+        estimator = NAERegressor if split.dataset.task == "regression" else NAEClassifier
+        model = estimator(additivity=self.additivity, n_jobs=budget.threads, random_state=budget.seed, device="cpu")
+        rows = split.all_train
+        return Fitted(model.fit(rows.X, rows.y), split.dataset.task, lambda X: X)

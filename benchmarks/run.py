@@ -1,0 +1,147 @@
+"""One run, in a process of its own: fit, predict, score, report.
+
+A process of its own has its own peak of memory, leaves nothing warm for the next run, and may crash alone.
+"""
+
+import argparse
+import importlib.metadata
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Split, dataset_named, load
+from benchmarks.machine import ForeignLoad, describe, peak_memory_mb
+from benchmarks.models import Budget, Fitted, entry_named
+from benchmarks.store import Report, RunConfig, Store
+from nae._optional import require
+from nae.errors import MissingDependencyError
+
+__all__ = ["execute", "main", "measure", "score"]
+
+N_PREDICTIONS = 3
+MEASURED_ROWS = 20_000
+"""Additivity is measured on at most so many test rows."""
+
+
+def execute(config: RunConfig, store: Store, *, limit_seconds: float | None = None) -> Report:
+    """Carry a run out in a new process and keep its report, whatever becomes of it.
+
+    The process that starts it should be a light one: the peak of a child begins at its parent's size.
+    """
+    store.begin(config)
+    command = [sys.executable, "-m", "benchmarks.run", str(store.root), config.suite, config.dataset, config.model]
+    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(config.threads))
+    reason = ""
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=limit_seconds, check=False
+        )
+        if ended.returncode != 0:
+            last = ended.stderr.strip().splitlines()[-1:] or ["no message"]
+            reason = f"ended with status {ended.returncode}: {last[0][:300]}"
+    except subprocess.TimeoutExpired:
+        reason = f"took more than {limit_seconds:.0f} s"
+    if reason:
+        store.finish(config, Report(config.dataset, config.model, "failed", reason, threads=config.threads))
+    return Report.loads((store.folder(config) / "report.json").read_text())
+
+
+def measure(config: RunConfig, split: Split) -> Report:
+    """Fit and predict here and now."""
+    entry = entry_named(config.model)
+    blank = Report(config.dataset, config.model, "unavailable", threads=config.threads, load_average=os.getloadavg()[0])
+    try:
+        for module in entry.model.modules:
+            require(module, extra="bench")
+    except MissingDependencyError as error:
+        return replace(blank, reason=str(error))
+    budget = Budget(threads=config.threads, seed=config.seed, n_trees=config.n_trees)
+    others = ForeignLoad()
+    started = time.perf_counter()
+    fitted = entry.model.fit(split, budget)
+    seconds = time.perf_counter() - started
+    foreign_load = others.since(seconds)
+    predicted, predict_seconds = _predict(fitted, split)
+    report = replace(
+        blank,
+        outcome="done",
+        fit_seconds=seconds,
+        predict_seconds=predict_seconds,
+        peak_memory_mb=peak_memory_mb(),
+        n_train=len(split.train) + len(split.validation),
+        n_test=len(split.test),
+        n_features=split.test.X.shape[1],
+        foreign_load=foreign_load,
+        machine=describe(),
+        versions=_versions(entry.model.modules),
+    )
+    return _with_additivity(score(report, split, predicted), fitted, split)
+
+
+def score(report: Report, split: Split, predicted: NDArray[Any]) -> Report:
+    """Return the report with the scores of its task."""
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    y = split.test.y
+    if split.dataset.task == "regression":
+        return replace(report, rmse=float(np.sqrt(np.mean((predicted - y) ** 2))))
+    loss = float(log_loss(y, predicted, labels=np.arange(split.n_classes)))
+    if split.dataset.task == "binary":
+        return replace(report, auc=float(roc_auc_score(y, predicted[:, 1])), log_loss=loss)
+    return replace(report, accuracy=float(np.mean(predicted.argmax(axis=1) == y)), log_loss=loss)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Carry out the run whose folder holds a configuration."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("store", type=Path)
+    parser.add_argument("suite")
+    parser.add_argument("dataset")
+    parser.add_argument("model")
+    given = parser.parse_args(arguments)
+    store = Store(given.store)
+    folder = store.folder(RunConfig(given.suite, given.dataset, given.model))
+    config = RunConfig.loads((folder / "config.toml").read_text())
+    store.finish(config, measure(config, load(dataset_named(config.dataset))))
+
+
+def _predict(fitted: Fitted, split: Split) -> tuple[NDArray[Any], float]:
+    seconds = []
+    for _ in range(N_PREDICTIONS):
+        started = time.perf_counter()
+        predicted = fitted.predict(split.test.X)
+        seconds.append(time.perf_counter() - started)
+    return np.asarray(predicted), float(np.median(seconds))
+
+
+def _with_additivity(report: Report, fitted: Fitted, split: Split) -> Report:
+    from nae import metrics
+    from nae.tables import TableModel
+
+    table = getattr(fitted.estimator, "model_", None)
+    if not isinstance(table, TableModel):
+        return report
+    cells = table.cells(split.test.X.head(MEASURED_ROWS))
+    return replace(
+        report,
+        additivity=float(metrics.additivity(table, cells)),
+        interaction_share=float(metrics.interaction_share(table, cells)),
+        cancellation=float(metrics.cancellation(table, cells)),
+    )
+
+
+def _versions(modules: tuple[str, ...]) -> dict[str, str]:
+    packages = importlib.metadata.packages_distributions()
+    names = [packages.get(module.partition(".")[0], [""])[0] for module in (*modules, "nae", "numpy", "sklearn")]
+    return {name: importlib.metadata.version(name) for name in sorted({name for name in names if name})}
+
+
+if __name__ == "__main__":
+    main()

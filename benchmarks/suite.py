@@ -1,0 +1,83 @@
+"""Every model on every data set, one after another, into one page."""
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.datasets import DATASETS, Dataset, dataset_named
+from benchmarks.durations import read_duration
+from benchmarks.models import MODELS, Entry, entry_named
+from benchmarks.run import execute
+from benchmarks.store import Report, RunConfig, Store
+from benchmarks.tables import render_suite
+
+__all__ = ["add_command", "plan", "run_suite"]
+
+NAME = "suite"
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to a command line."""
+    parser = commands.add_parser(NAME, help=__doc__, description=__doc__)
+    parser.add_argument("--datasets", help="names with commas between them; all unless given")
+    parser.add_argument("--models", help="names with commas between them; all unless given")
+    parser.add_argument("--time-budget", help="begin no further run after so long: 90s, 60m, 2h")
+    parser.add_argument("--run-limit", default="60m", help="a run that takes longer has failed")
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count(), help="of every model; all processors unless given"
+    )
+    parser.add_argument("--redo", action="store_true", help="repeat runs that are done")
+    parser.add_argument("--redo-if-loaded", action="store_true", help="repeat runs that shared the machine")
+    parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of the runs")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/suite.md"), help="the page to write")
+    parser.set_defaults(run=run_suite)
+
+
+def run_suite(given: argparse.Namespace) -> None:
+    """Run what is not done, and write the page after every run."""
+    store = Store(given.store)
+    end = time.monotonic() + read_duration(given.time_budget) if given.time_budget else float("inf")
+    limit = read_duration(given.run_limit)
+    for config in plan(given.datasets, given.models, threads=given.threads):
+        known = store.done(config)
+        if known is not None and not _is_to_be_redone(known, given):
+            continue
+        if time.monotonic() > end:
+            print(f"time budget of {given.time_budget} spent before {config.model} on {config.dataset}")
+            break
+        report = execute(config, store, limit_seconds=limit)
+        print(_line(report), flush=True)
+        _write(store, given.out)
+    _write(store, given.out)
+    print(f"wrote {given.out}")
+
+
+def plan(datasets: str | None, models: str | None, *, threads: int) -> Iterator[RunConfig]:
+    """Yield the runs in their order: cheap data sets first; in each, ours and boosted trees before slow models."""
+    chosen: list[Dataset] = [dataset_named(name) for name in datasets.split(",")] if datasets else list(DATASETS)
+    entries: list[Entry] = [entry_named(name) for name in models.split(",")] if models else list(MODELS)
+    for dataset in sorted(chosen, key=DATASETS.index):
+        for entry in sorted(entries, key=MODELS.index):
+            yield RunConfig(NAME, dataset.name, entry.name, threads=threads)
+
+
+def _is_to_be_redone(report: Report, given: argparse.Namespace) -> bool:
+    return given.redo or (given.redo_if_loaded and report.is_loaded)
+
+
+def _line(report: Report) -> str:
+    name = f"{report.dataset:>18} {report.model:<13}"
+    if report.outcome != "done":
+        return f"{name} {report.outcome}: {report.reason}"
+    score = report.score(dataset_named(report.dataset).metric.name)
+    return (
+        f"{name} {score:10.4f}  fit {report.fit_seconds:7.1f} s  predict {report.predict_seconds:6.3f} s  "
+        f"{report.peak_memory_mb:6.0f} MB"
+    )
+
+
+def _write(store: Store, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render_suite(store.reports(NAME)))

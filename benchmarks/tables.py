@@ -1,0 +1,250 @@
+"""From reports to Markdown: scores, ranks, wins and costs. Numbers only; nothing is run here."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+from benchmarks.datasets import DATASETS, Dataset
+from benchmarks.models import MODELS, OURS, Entry
+from benchmarks.store import Report
+
+__all__ = ["Duel", "Results", "markdown_table", "render_suite"]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """One model against another, over the data sets that both finished."""
+
+    wins: int
+    ties: int
+    n: int
+    error_ratio: float
+    """Geometric mean of the opponent's error (RMSE, 1 - AUC, 1 - accuracy) over the first one's."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All reports of a suite, by data set and model, in the order of the registries."""
+
+    reports: tuple[Report, ...]
+
+    @property
+    def datasets(self) -> list[Dataset]:
+        """Data sets with at least one report."""
+        names = {report.dataset for report in self.reports}
+        return [dataset for dataset in DATASETS if dataset.name in names]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Models with at least one report."""
+        names = {report.model for report in self.reports}
+        return [entry for entry in MODELS if entry.name in names]
+
+    def report(self, dataset: str, model: str) -> Report | None:
+        """Return one report, if there is one."""
+        for report in self.reports:
+            if (report.dataset, report.model) == (dataset, model):
+                return report
+        return None
+
+    def score(self, dataset: Dataset, model: str) -> float | None:
+        """Return the score by which models are ranked, if the run has one."""
+        report = self.report(dataset.name, model)
+        return None if report is None else report.score(dataset.metric.name)
+
+    def error(self, dataset: Dataset, model: str) -> float | None:
+        """Return the score as an error."""
+        score = self.score(dataset, model)
+        return None if score is None else dataset.metric.error(score)
+
+    def contenders(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return the models that finished at least one run."""
+        return [entry for entry in entries if any(self.score(each, entry.name) is not None for each in self.datasets)]
+
+    def ranks(self, dataset: Dataset, entries: Sequence[Entry]) -> dict[str, float] | None:
+        """Return every model's rank, 1 for the best; ties share, and a failed run is last. None if a run is missing."""
+        errors: dict[str, float] = {}
+        for entry in entries:
+            report = self.report(dataset.name, entry.name)
+            if report is None or report.outcome == "unavailable":
+                return None
+            error = self.error(dataset, entry.name)
+            errors[entry.name] = float("inf") if error is None else error
+        values = list(errors.values())
+        return {
+            name: 1 + sum(other < error for other in values) + (values.count(error) - 1) / 2
+            for name, error in errors.items()
+        }
+
+    def duel(self, model: str, opponent: str) -> Duel:
+        """Return how one model fares against another."""
+        pairs = [(self.error(each, model), self.error(each, opponent)) for each in self.datasets]
+        both = [(a, b) for a, b in pairs if a is not None and b is not None]
+        ratios = [log(max(b, 1e-12) / max(a, 1e-12)) for a, b in both]
+        return Duel(
+            wins=sum(a < b for a, b in both),
+            ties=sum(a == b for a, b in both),
+            n=len(both),
+            error_ratio=exp(sum(ratios) / len(ratios)) if ratios else float("nan"),
+        )
+
+
+def render_suite(reports: Iterable[Report]) -> str:
+    """Return the page of a suite."""
+    results = Results(tuple(reports))
+    sections = [
+        ("Scores", _scores(results)),
+        ("Ranks", _ranks(results, [entry for entry in results.entries if entry.is_ranked])),
+        ("Ranks of additive models", _ranks(results, [entry for entry in results.entries if entry.is_additive])),
+        ("Wins", _wins(results)),
+        ("Log loss", _log_loss(results)),
+        ("How additive", _additivity(results)),
+        ("Fit, seconds", _costs(results, lambda report: report.fit_seconds)),
+        ("Predicting all test rows, seconds", _costs(results, lambda report: report.predict_seconds)),
+        ("Peak memory of the process, MB", _costs(results, lambda report: report.peak_memory_mb)),
+        ("Runs without a score", _failures(results)),
+    ]
+    parts = [f"## {title}\n\n{text}" for title, text in sections if text]
+    return "\n\n".join(["# Suite\n\n" + _head(results), *parts]) + "\n"
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table whose first column is text and whose others are numbers."""
+    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _head(results: Results) -> str:
+    done = [report for report in results.reports if report.outcome == "done"]
+    versions = {name: version for report in done for name, version in report.versions.items()}
+    machines, threads = _join(report.machine for report in done), _join(str(report.threads) for report in done)
+    lines = [
+        "Made by `python -m benchmarks suite`; how, and what the peers were given, is in `docs/benchmarks.md`.",
+        f"{len(done)} runs, one after another, each in its own process; {threads} threads on {machines}.",
+        ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
+    ]
+    busy = [report.foreign_load or 0.0 for report in done if report.is_loaded]
+    if busy:
+        lines.append(
+            f"**{len(busy)} of {len(done)} runs shared the machine**: others used up to {max(busy):.0%} of it: "
+            "these seconds are too long, scores are not touched. `--redo-if-loaded` repeats these runs."
+        )
+    return "\n".join(lines)
+
+
+def _join(texts: Iterable[str]) -> str:
+    return " / ".join(sorted({text for text in texts if text})) or "an unknown machine"
+
+
+def _scores(results: Results) -> str:
+    entries = results.contenders(results.entries)
+    rows = []
+    for dataset in results.datasets:
+        errors = {entry.name: results.error(dataset, entry.name) for entry in entries}
+        best = min((error for error in errors.values() if error is not None), default=None)
+        cells = [_score_cell(results, dataset, entry, is_best=errors[entry.name] == best) for entry in entries]
+        sign = "↓" if dataset.metric.is_lower_better else "↑"
+        rows.append([f"{dataset.label}, {dataset.metric.label} {sign}", *cells])
+    return markdown_table(["", *(entry.label for entry in entries)], rows)
+
+
+def _score_cell(results: Results, dataset: Dataset, entry: Entry, *, is_best: bool) -> str:
+    score = results.score(dataset, entry.name)
+    if score is None:
+        report = results.report(dataset.name, entry.name)
+        return "–" if report is None or report.outcome == "unavailable" else "failed"
+    text = _four_digits(score) if dataset.metric.is_lower_better else f"{score:.4f}"
+    return f"**{text}**" if is_best else text
+
+
+def _four_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" if value >= 1 else f"{value:.4f}"
+
+
+def _ranks(results: Results, entries: Sequence[Entry]) -> str:
+    entries = results.contenders(entries)
+    found = [(dataset, results.ranks(dataset, entries)) for dataset in results.datasets]
+    counted = [(dataset, ranks) for dataset, ranks in found if ranks is not None]
+    if len(entries) < 2 or not counted:
+        return ""
+    rows = [[dataset.label, *(f"{ranks[entry.name]:g}" for entry in entries)] for dataset, ranks in counted]
+    means = [sum(ranks[entry.name] for _, ranks in counted) / len(counted) for entry in entries]
+    marked = [f"**{mean:.2f}**" if mean == min(means) else f"{mean:.2f}" for mean in means]
+    rows.append([f"mean of {len(counted)}", *marked])
+    return markdown_table(["", *(entry.label for entry in entries)], rows)
+
+
+def _wins(results: Results) -> str:
+    ours = [entry for entry in results.contenders(results.entries) if entry.name.startswith(OURS)]
+    peers = [entry for entry in results.contenders(results.entries) if not entry.name.startswith(OURS)]
+    if not ours or not peers:
+        return ""
+    rows = []
+    for peer in peers:
+        row = [f"against {peer.label}"]
+        for entry in ours:
+            duel = results.duel(entry.name, peer.name)
+            ties = f" ({duel.ties} ties)" if duel.ties else ""
+            row += [f"{duel.wins} of {duel.n}{ties}", f"{duel.error_ratio:.3f}"]
+        rows.append(row)
+    header = [text for entry in ours for text in (f"{entry.label} wins", "their error / its")]
+    table = markdown_table(["", *header], rows)
+    return (
+        f"Errors are RMSE, 1 − AUC and 1 − accuracy; their ratio is a geometric mean, above 1 in our favour.\n\n{table}"
+    )
+
+
+def _log_loss(results: Results) -> str:
+    entries = results.contenders(results.entries)
+    rows = []
+    for dataset in results.datasets:
+        if dataset.task == "regression":
+            continue
+        reports = [results.report(dataset.name, entry.name) for entry in entries]
+        losses = [None if report is None else report.log_loss for report in reports]
+        best = min((loss for loss in losses if loss is not None), default=None)
+        texts = ["–" if loss is None else f"**{loss:.4f}**" if loss == best else f"{loss:.4f}" for loss in losses]
+        rows.append([dataset.label, *texts])
+    return markdown_table(["", *(entry.label for entry in entries)], rows) if rows else ""
+
+
+def _additivity(results: Results) -> str:
+    entries = [entry for entry in results.contenders(results.entries) if entry.name.startswith(OURS)]
+    rows = []
+    for dataset in results.datasets:
+        cells = []
+        for entry in entries:
+            found = results.report(dataset.name, entry.name)
+            if found is None or None in (found.additivity, found.interaction_share, found.cancellation):
+                cells.append("–")
+            else:
+                cells.append(f"{found.additivity:.3f} / {found.interaction_share:.3f} / {found.cancellation:.2f}")
+        rows.append([dataset.label, *cells])
+    if not entries:
+        return ""
+    table = markdown_table(["", *(entry.label for entry in entries)], rows)
+    return f"Additivity / interaction share / cancellation, on test rows.\n\n{table}"
+
+
+def _costs(results: Results, cost: Callable[[Report], float | None]) -> str:
+    entries = results.contenders(results.entries)
+    rows = []
+    for dataset in results.datasets:
+        reports = [results.report(dataset.name, entry.name) for entry in entries]
+        costs = [None if report is None else cost(report) for report in reports]
+        rows.append(
+            [
+                dataset.label,
+                *("–" if each is None else f"{each:.3g}" if each < 100 else f"{each:,.0f}" for each in costs),
+            ]
+        )
+    return markdown_table(["", *(entry.label for entry in entries)], rows)
+
+
+def _failures(results: Results) -> str:
+    rows = [
+        [f"{report.model} on {report.dataset}", report.outcome, report.reason.replace("|", "\\|")]
+        for report in results.reports
+        if report.outcome != "done"
+    ]
+    return markdown_table(["", "", "why"], rows) if rows else ""
