@@ -211,8 +211,3 @@ export function meanEffect(model: Model, cells: Cells, i: number, o: number): nu
   const part = cells.fraction[i];
   return part > 0 ? low + (mean[(cells.slot[i] + 1) * model.nOutputs + o] - low) * part : low;
 }
-
-/** Return only the score of a row, the sum without bounds. */
-export function scoreOf(model: Model, cells: Cells): Float64Array {
-  return explain(model, cells).score;
-}

@@ -1,7 +1,8 @@
 /** What two or three features do together, the others' gate terms held at their training mean. */
 
 import { blend, logitsOf, mixed, route } from "./evaluate.ts";
-import { type Cells, type Feature, locate, locateValue, type Model, rowValues, type Value } from "./model.ts";
+import { type Cells, type Feature, locate, locateValue, type Model, rowValues } from "./model.ts";
+import type { Value } from "./payload.ts";
 
 export const PANELS = 5;
 const CENTRAL = 0.995;
@@ -206,7 +207,7 @@ export function interact(model: Model, chosen: number[], resolution: number, o: 
     const out = new Float64Array(total);
     for (const held of contexts) {
       visitGrid(sizes, (point, flat) => {
-        let weights = even;
+        let weights: Float64Array = even;
         if (model.nExperts > 1) {
           if (isDiagonal) weights = route(model, diagonalLogits(model, held, terms[at][point[at]], i));
           else {
@@ -229,7 +230,9 @@ export function interact(model: Model, chosen: number[], resolution: number, o: 
 /** Return the named features' contributions together. */
 export function totalOf(found: Interaction): Float64Array {
   const out = found.parts[0].slice();
-  for (const part of found.parts.slice(1)) part.forEach((value, at) => (out[at] += value));
+  for (const part of found.parts.slice(1)) {
+    for (let at = 0; at < out.length; at++) out[at] += part[at];
+  }
   return out;
 }
 

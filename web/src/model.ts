@@ -145,6 +145,13 @@ export function valueAt(feature: Feature, position: number): Value {
   return feature.knots[low] * (1 - part) + feature.knots[low + 1] * part;
 }
 
+/** Return the sum of numbers. */
+export function sumOf(numbers: Numbers): number {
+  let sum = 0;
+  for (const one of numbers) sum += one;
+  return sum;
+}
+
 /** Return the value in the middle of the training rows: the median of a number, the most frequent level. */
 export function typicalValue(model: Model, feature: Feature): Value {
   const weight = model.tables.weight.subarray(feature.start, feature.start + feature.nValues);
@@ -156,7 +163,7 @@ export function typicalValue(model: Model, feature: Feature): Value {
     if (feature.kind === "boolean") return feature.knots[best];
     return best < feature.levels.length ? feature.levels[best] : feature.rare[0];
   }
-  const total = weight.reduce((sum: number, one: number) => sum + one, 0);
+  const total = sumOf(weight);
   let mass = 0;
   for (let slot = 0; slot < weight.length; slot++) {
     mass += weight[slot];

@@ -41,6 +41,8 @@ export interface RowsPayload {
   columns: ColumnPayload[];
   /** One list per output (regression) or a single list of class positions. */
   target: (number | null)[][];
+  /** The score of every row, one number per output. */
+  score: number[][];
 }
 
 export interface Reduction {

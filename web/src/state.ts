@@ -1,7 +1,7 @@
 /** What the reader has chosen, and who wants to know. */
 
 import { type Explanation, explain } from "./evaluate.ts";
-import { type Feature, locate, type Model, rowValues, typicalValue } from "./model.ts";
+import { type Feature, locate, type Model, rowValues, sumOf, typicalValue } from "./model.ts";
 import type { Value } from "./payload.ts";
 
 export type Topic = "output" | "values" | "theme" | "pair";
@@ -97,7 +97,7 @@ export class State {
 
   missingShare(feature: Feature): number {
     const weight = this.model.tables.weight.subarray(feature.start, feature.start + feature.nValues + 2);
-    const total = weight.reduce((sum: number, one: number) => sum + one, 0);
+    const total = sumOf(weight);
     return total > 0 ? weight[feature.nValues] / total : 0;
   }
 

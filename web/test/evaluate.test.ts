@@ -71,7 +71,12 @@ for (const one of golden) {
     one.interaction.numbers.forEach((numbers, axis) => {
       if (!numbers) return;
       const known = numbers.filter((value) => value !== null);
-      assertClose(found.lines[axis].values.filter((v) => v !== null).map(Number), known, 1e-6, `values of axis ${axis}`);
+      assertClose(
+        found.lines[axis].values.filter((v) => v !== null).map(Number),
+        known,
+        1e-6,
+        `values of axis ${axis}`,
+      );
     });
     found.parts.forEach((part, at) => {
       assertClose(part, one.interaction?.contributions[at].flat() ?? [], one.tolerance, `contribution ${at}`);

@@ -11,7 +11,17 @@ const folder = mkdtempSync(join(tmpdir(), "nae-web-"));
 const entryPoints = readdirSync(here)
   .filter((name) => name.endsWith(".test.ts"))
   .map((name) => join(here, name));
-await build({ entryPoints, bundle: true, platform: "node", format: "esm", outdir: folder, outExtension: { ".js": ".mjs" } });
-const run = spawnSync(process.execPath, ["--test", folder], { stdio: "inherit", env: { ...process.env, NAE_WEB: here } });
+await build({
+  entryPoints,
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  outdir: folder,
+  outExtension: { ".js": ".mjs" },
+});
+const run = spawnSync(process.execPath, ["--test", folder], {
+  stdio: "inherit",
+  env: { ...process.env, NAE_WEB: here },
+});
 rmSync(folder, { recursive: true });
 process.exit(run.status ?? 1);

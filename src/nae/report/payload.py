@@ -54,7 +54,7 @@ def build_payload(
         "caps": [{"adds": cap.adds, "takes": cap.takes, "outputs": list(cap.outputs)} for cap in caps],
         "training": _training(model),
         "quality": None if quality is None else _quality(quality),
-        "rows": _rows(model, rows, max_rows),
+        "rows": _rows(shown, rows, max_rows),
         "reduction": None if fitted.reduction is None else _reduction(fitted.reduction),
     }
 
@@ -107,7 +107,14 @@ def _rows(model: TableModel, rows: ReportRows, max_rows: int) -> dict[str, Any]:
         for feature, array in zip(model.schema.features, rows.columns.arrays, strict=True)
     ]
     target = [] if rows.target is None else [_numbers(column) for column in rows.target[index].T]
-    return {"nTotal": len(rows), "index": index.tolist(), "columns": columns, "target": target}
+    score = model.decision_function(rows.columns.take(index)).reshape(len(index), model.n_outputs)
+    return {
+        "nTotal": len(rows),
+        "index": index.tolist(),
+        "columns": columns,
+        "target": target,
+        "score": score.tolist(),
+    }
 
 
 def _numbers(values: AnyArray) -> list[float | None]:

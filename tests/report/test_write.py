@@ -1,0 +1,251 @@
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nae.encoding import Category, Columns, Number, Schema
+from nae.errors import ConfigError, DataError, UserError
+from nae.explanation import with_statistics
+from nae.links import LINKS
+from nae.report import write_report
+from nae.tables import GateTables, SoftmaxRouting, TableModel
+from tests.explanation.examples import explained_model
+from tests.laws.models import make_model
+from tests.report.golden import PATH as GOLDEN
+from tests.report.golden import build_golden
+
+ROOT = Path(__file__).parents[2]
+
+
+class Page(HTMLParser):
+    """A page taken apart: every element with its attributes, and the text of scripts and styles."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.is_open = False
+        self.feed(path.read_text(encoding="ascii"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.texts.append("")
+        self.is_open = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_open = False
+
+    def handle_data(self, data: str) -> None:
+        if self.is_open:
+            self.texts[-1] += data
+
+    def text_of(self, tag: str, **wanted: str) -> str:
+        """Return the text of the one element with a tag and attributes."""
+        [found] = [
+            text
+            for (name, attributes), text in zip(self.elements, self.texts, strict=True)
+            if name == tag and all(attributes.get(key) == value for key, value in wanted.items())
+        ]
+        return found
+
+    @property
+    def content(self) -> dict[str, Any]:
+        return json.loads(self.text_of("script", type="application/json"))
+
+
+def table_of(columns: Columns, **more: Any) -> dict[str, Any]:
+    assert columns.names is not None
+    return dict(zip(columns.names, columns.arrays, strict=True)) | more
+
+
+def test_a_report_is_one_file_with_the_model_and_rows_inside(tmp_path: Path) -> None:
+    model, columns = explained_model(1, n_members=2)
+    path = write_report(model, table_of(columns, y=np.arange(12.0)), tmp_path / "r.html", target="y", title="A & B")
+    assert path == tmp_path / "r.html"
+    page = Page(path)
+    content = page.content
+    assert page.text_of("title") == "A & B"
+    assert content["target"] == "y"
+    assert content["rows"]["index"] == list(range(12))
+    assert content["rows"]["target"] == [list(range(12))]
+    np.testing.assert_allclose(np.ravel(content["rows"]["score"]), model.decision_function(columns))
+    stored = np.frombuffer(base64.b64decode(content["arrays"]["experts"]["data"]))
+    np.testing.assert_array_equal(stored, model.experts.ravel())
+    assert content["quality"]["nRows"] == 12
+    assert content["reduction"] is None
+
+
+def test_an_estimator_stands_for_its_tables(tmp_path: Path) -> None:
+    model, columns = explained_model(1)
+
+    class Estimator:
+        model_ = model
+
+    path = write_report(Estimator(), table_of(columns), tmp_path / "r.html")  # type: ignore[arg-type]
+    assert Page(path).content["quality"] is None
+
+
+def test_the_policy_allows_the_one_script_and_the_one_style_and_nothing_else(tmp_path: Path) -> None:
+    model, columns = explained_model(1)
+    page = Page(write_report(model, table_of(columns), tmp_path / "r.html"))
+    [policy] = [
+        attributes["content"]
+        for tag, attributes in page.elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy is not None
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    scripts = [
+        text
+        for (tag, attributes), text in zip(page.elements, page.texts, strict=True)
+        if tag == "script" and "type" not in attributes
+    ]
+    assert rules == {
+        "default-src": "'none'",
+        "script-src": f"'sha256-{_digest(scripts[0])}'",
+        "style-src": f"'sha256-{_digest(page.text_of('style'))}'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert len(scripts) == 1
+    assert not [tag for tag, attributes in page.elements if {"src", "href", "style", "onclick"} & set(attributes)]
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode("ascii")).digest()).decode()
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<!--",
+    "quotes \" ' ` and \\ and \u2028",
+    "emoji 🙈 and \ud83d alone",
+    "עברית و العربية",
+    "long " * 60,
+)
+
+
+def test_hostile_names_and_levels_stay_data(tmp_path: Path) -> None:
+    features = tuple(Category(name, levels=HOSTILE) for name in HOSTILE)
+    slots = sum(feature.n_slots for feature in features)
+    random = np.random.default_rng(0)
+    model = TableModel(
+        schema=Schema(features),
+        experts=random.standard_normal((slots, 2, 1, 1)),
+        gate=GateTables(
+            "additive", random.standard_normal((slots, 2 * len(features), 1)), np.zeros((2 * len(features), 1))
+        ),
+        routing=SoftmaxRouting(2),
+        intercept=np.zeros(1),
+        link=LINKS["identity"],
+        outputs=(HOSTILE[0],),
+    )
+    rows = {name: np.array(HOSTILE, dtype=object) for name in HOSTILE}
+    model = with_statistics(model, rows)
+    page = Page(write_report(model, rows, tmp_path / "r.html", title=HOSTILE[0]))
+    assert [tag for tag, _ in page.elements].count("script") == 2
+    assert "img" not in [tag for tag, _ in page.elements]
+    content = page.content
+    assert [feature["name"] for feature in content["features"]] == list(HOSTILE)
+    assert content["rows"]["columns"][0]["texts"] == sorted(HOSTILE)
+    assert content["title"] == page.text_of("title") == HOSTILE[0]
+
+
+def test_rows_are_spread_over_the_table_and_can_be_left_out(tmp_path: Path) -> None:
+    model, columns = explained_model(1)
+    few = Page(write_report(model, table_of(columns), tmp_path / "r.html", max_rows=3)).content["rows"]
+    assert few["index"] == [0, 6, 11]
+    assert few["nTotal"] == 12
+    none = Page(write_report(model, table_of(columns), tmp_path / "r.html", max_rows=0)).content["rows"]
+    assert none["index"] == []
+    assert none["score"] == []
+
+
+def test_a_class_is_known_by_any_way_of_writing_it(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    base = make_model(random, n_outputs=1)
+    model = TableModel(
+        schema=Schema((Number("x", np.array([0.0, 1.0])),)),
+        experts=base.experts[:4],
+        gate=GateTables("additive", base.gate.terms[:4, :3], base.gate.bias[:3]),
+        routing=base.routing,
+        intercept=base.intercept,
+        link=LINKS["logit"],
+        outputs=("1",),
+        classes=("0", "1"),
+    )
+    model = with_statistics(model, {"x": [0.0, 1.0]})
+    for labels in ([0, 1, 1], [0.0, 1.0, 1.0], ["0", "1", "1"]):
+        table = {"x": [0.0, 0.5, 1.0], "label": labels}
+        rows = Page(write_report(model, table, tmp_path / "r.html", target="label")).content["rows"]
+        assert rows["target"] == [[0, 1, 1]]
+    with pytest.raises(DataError, match=r"'label' must hold the model's classes \['0', '1'\]; row 1 holds '2'"):
+        write_report(model, {"x": [0.0, 1.0], "label": [0, 2]}, tmp_path / "r.html", target="label")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        ({"target": "yy"}, DataError, "The target must be a column of the table; 'yy' is none. Did you mean 'y'?"),
+        ({"max_rows": -1}, ConfigError, "max_rows must not be negative; got -1."),
+        ({"data": {"f0": [], "f1": [], "f2": []}}, DataError, "A report needs at least one row; the table has none."),
+        ({"model": 3}, UserError, "A report needs a fitted model or its tables; got int."),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(
+    tmp_path: Path, change: dict[str, Any], error: type[Exception], match: str
+) -> None:
+    model, columns = explained_model(1)
+    call = {"model": model, "data": table_of(columns, y=np.arange(12.0)), "path": tmp_path / "r.html"} | change
+    with pytest.raises(error, match=re.escape(match)):
+        write_report(**call)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_without_statistics_says_how_to_get_them(tmp_path: Path) -> None:
+    model = make_model(np.random.default_rng(0))
+    with pytest.raises(DataError, match="An explanation needs the statistics"):
+        write_report(model, {"f0": [0]}, tmp_path / "r.html")
+
+
+def test_the_assets_were_built_from_the_sources_at_hand() -> None:
+    digest = hashlib.sha256()
+    for source in sorted((ROOT / "web" / "src").iterdir(), key=lambda path: path.name):
+        digest.update(f"{source.name}\n".encode())
+        digest.update(source.read_bytes())
+    for name in ("report.js", "report.css"):
+        asset = (ROOT / "src" / "nae" / "report" / "assets" / name).read_text(encoding="ascii")
+        assert digest.hexdigest() in asset.splitlines()[0], "run `npm run build` in web/"
+
+
+def test_the_golden_tables_are_what_the_library_says_today() -> None:
+    _assert_same(build_golden(), json.loads(GOLDEN.read_text(encoding="ascii")))
+
+
+def _assert_same(found: Any, expected: Any) -> None:
+    """Fail unless two JSON values are the same, numbers to rounding."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key in expected.keys() - {"library", "data"}:  # packed arrays differ in their last bits between machines
+            _assert_same(found[key], expected[key])
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            _assert_same(one, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    else:
+        assert found == expected
+
+
+def test_the_comparison_of_golden_tables_can_fail() -> None:
+    with pytest.raises(AssertionError):
+        _assert_same([{"a": [1.0, 2.0]}], [{"a": [1.0, 2.1]}])

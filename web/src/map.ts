@@ -1,0 +1,178 @@
+/** A map of two features: colour says what they add together, dots show where rows lie. */
+
+import { s, shorten } from "./dom.ts";
+import { number, valueText } from "./format.ts";
+import type { Line } from "./interaction.ts";
+import { locateValue } from "./model.ts";
+import type { Value } from "./payload.ts";
+import { diverging } from "./scales.ts";
+
+export interface MapOptions {
+  width: number;
+  height: number;
+  isDark: boolean;
+  /** The largest size of a value: the end of the colours. */
+  most: number;
+  /** Rows as values of the two features. */
+  rows: [Value, Value][];
+  label: string;
+  read(x: number, y: number): void;
+  leave(): void;
+}
+
+const MARGIN = { left: 64, right: 8, top: 8, bottom: 40 };
+
+/** Return where a value lies among those of a line, or null when it is not shown. */
+function placeOf(line: Line, value: Value): number | null {
+  const [slot, part] = locateValue(line.feature, value);
+  const position = slot + part;
+  if (slot >= line.feature.nValues || line.feature.kind !== "number") {
+    const at = line.position.indexOf(slot);
+    return at < 0 ? null : at;
+  }
+  const known = line.position.filter((one) => one < line.feature.nValues);
+  const after = known.findIndex((one) => one >= position);
+  if (after < 0 || (after === 0 && known[0] > position)) return null;
+  if (after === 0) return 0;
+  return after - 1 + (position - known[after - 1]) / (known[after] - known[after - 1]);
+}
+
+function shownTicks(line: Line, count: number): number[] {
+  const n = line.position.length;
+  if (n <= count) return line.position.map((_, at) => at);
+  const step = Math.ceil(n / count);
+  return line.position.map((_, at) => at).filter((at) => at % step === Math.floor(step / 2));
+}
+
+function tickText(line: Line, at: number, limit: number): string {
+  const value = line.values[at];
+  if (value !== null && line.feature.kind === "number") return number(Number(value), 3);
+  return shorten(valueText(line.feature, value), limit);
+}
+
+/** Return the map; `values` has the second line's values innermost. */
+export function drawMap(lines: Line[], values: Float64Array, options: MapOptions): SVGSVGElement {
+  const { width, height } = options;
+  const [nx, ny] = [lines[0].position.length, lines[1].position.length];
+  const [wide, tall] = [(width - MARGIN.left - MARGIN.right) / nx, (height - MARGIN.top - MARGIN.bottom) / ny];
+  const left = (at: number) => MARGIN.left + at * wide;
+  const top = (at: number) => height - MARGIN.bottom - (at + 1) * tall;
+  const svg = s("svg", {
+    viewBox: `0 0 ${width} ${height}`,
+    class: "map",
+    role: "img",
+    tabindex: 0,
+    "aria-label": `${options.label}. Arrow keys read it point by point.`,
+  });
+  const cells = s("g", { "shape-rendering": "crispEdges" });
+  for (let x = 0; x < nx; x++) {
+    for (let y = 0; y < ny; y++) {
+      const fill = diverging(values[x * ny + y] / (options.most || 1), options.isDark);
+      cells.append(s("rect", { x: left(x), y: top(y), width: wide + 0.3, height: tall + 0.3, fill }));
+    }
+  }
+  const dots = s("g", { class: "dots" });
+  for (const row of options.rows) {
+    const [x, y] = [placeOf(lines[0], row[0]), placeOf(lines[1], row[1])];
+    if (x === null || y === null) continue;
+    dots.append(s("circle", { cx: left(x + 0.5), cy: top(y) + tall / 2, r: 1.3 }));
+  }
+  const cursor = s("rect", { class: "map-cursor", width: wide, height: tall, visibility: "hidden" });
+  svg.append(cells, dots, axisLabels(lines, left, top, wide, tall, options), cursor);
+  listen(svg, cursor, [nx, ny], { left, top, wide, tall }, options);
+  return svg;
+}
+
+function axisLabels(
+  lines: Line[],
+  left: (at: number) => number,
+  top: (at: number) => number,
+  wide: number,
+  tall: number,
+  { width, height }: MapOptions,
+): SVGGElement {
+  const group = s("g", { class: "axes", "aria-hidden": "true" });
+  const inner = width - MARGIN.left - MARGIN.right;
+  const isText = lines[0].feature.kind === "category";
+  for (const at of shownTicks(lines[0], Math.max(2, Math.floor(inner / (isText ? 74 : 56))))) {
+    group.append(
+      s(
+        "text",
+        { x: left(at) + wide / 2, y: height - MARGIN.bottom + 14, "text-anchor": "middle" },
+        tickText(lines[0], at, 11),
+      ),
+    );
+  }
+  for (const at of shownTicks(lines[1], 8)) {
+    group.append(
+      s("text", { x: MARGIN.left - 6, y: top(at) + tall / 2 + 3.5, "text-anchor": "end" }, tickText(lines[1], at, 9)),
+    );
+  }
+  const middle = height - MARGIN.bottom - (height - MARGIN.top - MARGIN.bottom) / 2;
+  group.append(
+    s(
+      "text",
+      { class: "axis-title", x: MARGIN.left + inner / 2, y: height - 6, "text-anchor": "middle" },
+      shorten(lines[0].feature.name, 44),
+    ),
+    s(
+      "text",
+      { class: "axis-title", transform: `translate(12 ${middle}) rotate(-90)`, "text-anchor": "middle" },
+      shorten(lines[1].feature.name, 34),
+    ),
+  );
+  return group;
+}
+
+interface Grid {
+  left(at: number): number;
+  top(at: number): number;
+  wide: number;
+  tall: number;
+}
+
+function listen(
+  svg: SVGSVGElement,
+  cursor: SVGRectElement,
+  [nx, ny]: [number, number],
+  grid: Grid,
+  options: MapOptions,
+): void {
+  const at = { x: Math.floor(nx / 2), y: Math.floor(ny / 2) };
+  const show = (): void => {
+    cursor.setAttribute("x", String(grid.left(at.x)));
+    cursor.setAttribute("y", String(grid.top(at.y)));
+    cursor.setAttribute("visibility", "visible");
+    options.read(at.x, at.y);
+  };
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    const px = ((event.clientX - box.left) / box.width) * options.width;
+    const py = ((event.clientY - box.top) / box.height) * options.height;
+    const x = Math.floor((px - grid.left(0)) / grid.wide);
+    const y = Math.floor((grid.top(-1) - py) / grid.tall);
+    if (x < 0 || y < 0 || x >= nx || y >= ny) return;
+    Object.assign(at, { x, y });
+    show();
+  });
+  const leave = (): void => {
+    cursor.setAttribute("visibility", "hidden");
+    options.leave();
+  };
+  svg.addEventListener("pointerleave", leave);
+  svg.addEventListener("blur", leave);
+  svg.addEventListener("keydown", (event) => {
+    const moves: Record<string, [number, number]> = {
+      ArrowRight: [1, 0],
+      ArrowLeft: [-1, 0],
+      ArrowUp: [0, 1],
+      ArrowDown: [0, -1],
+    };
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    at.x = Math.min(Math.max(at.x + move[0], 0), nx - 1);
+    at.y = Math.min(Math.max(at.y + move[1], 0), ny - 1);
+    show();
+  });
+}

@@ -1,0 +1,270 @@
+/** Pairs: which features change each other's effects, and the map of any two or three. */
+
+import { h, name, put, shorten } from "./dom.ts";
+import { decimalsFor, fixed, number, percent, signed, valueText } from "./format.ts";
+import { type Interaction, interact, pureOf, totalOf } from "./interaction.ts";
+import { drawMap } from "./map.ts";
+import { rowValues } from "./model.ts";
+import { diverging } from "./scales.ts";
+import type { State } from "./state.ts";
+
+const TOP = 10;
+const VIEWS = ["both together", "beyond each alone"];
+
+interface Pair {
+  first: number;
+  second: number;
+  strength: number;
+}
+
+/** Return the pairs that change each other the most. */
+export function topPairs(state: State, count: number): Pair[] {
+  const n = state.model.nFeatures;
+  const pairs: Pair[] = [];
+  for (let first = 0; first < n; first++) {
+    for (let second = first + 1; second < n; second++) {
+      const strength = Math.hypot(state.influence(first, second), state.influence(second, first));
+      if (strength > 0) pairs.push({ first, second, strength });
+    }
+  }
+  return pairs.sort((a, b) => b.strength - a.strength).slice(0, count);
+}
+
+export class PairSection {
+  readonly element: HTMLElement;
+  private readonly list = h("ol", { class: "pairs" });
+  private readonly choices = [0, 1, 2].map((at) => h("select", { id: `pair-${at}` }));
+  private readonly view = h("select", { id: "pair-view" });
+  private readonly figure = h("div", { class: "maps" });
+  private readonly reading = h("p", { class: "reading", "aria-live": "polite" });
+  private readonly who = h("p", { class: "who" });
+
+  constructor(private readonly state: State) {
+    this.element = this.layOut();
+    if (state.model.nFeatures < 2) return;
+    const features = state.model.features;
+    this.choices[2].append(h("option", { value: "" }, "none"));
+    for (const select of this.choices) {
+      for (const feature of features) select.append(h("option", { value: feature.at }, shorten(feature.name, 60)));
+      select.addEventListener("change", () => state.setPair(this.chosen(select)));
+    }
+    this.view.addEventListener("change", () => this.draw());
+    state.on("pair", () => this.choose());
+    state.on("theme", () => this.draw());
+    state.on("output", () => {
+      this.drawList();
+      this.draw();
+    });
+    this.drawList();
+    const best = topPairs(state, 1)[0];
+    const ranked = state.ranked();
+    state.setPair(best ? [best.first, best.second] : [ranked[0].at, ranked[1].at]);
+  }
+
+  private layOut(): HTMLElement {
+    const [first, second, third] = this.choices;
+    const field = (label: string, control: HTMLElement) =>
+      h("label", { class: "field", for: control.id }, h("span", {}, label), control);
+    const title = h("h2", { id: "pairs-title" }, "Who changes whom");
+    if (this.state.model.nFeatures < 2) {
+      return h(
+        "section",
+        { id: "pairs" },
+        title,
+        h("p", { class: "lead" }, "This model has one feature, so there are no pairs."),
+      );
+    }
+    return h(
+      "section",
+      { id: "pairs", "aria-labelledby": "pairs-title" },
+      title,
+      h(
+        "p",
+        { class: "lead" },
+        "A feature's effect can depend on others. These pairs change each other the most; pick one, or any two or three features, to see their map.",
+      ),
+      h(
+        "div",
+        { class: "pair-bench" },
+        h("div", {}, this.list),
+        h(
+          "div",
+          { class: "pair-figure" },
+          h(
+            "div",
+            { class: "fields" },
+            field("across", first),
+            field("up", second),
+            field("and at values of", third),
+            field("show", this.view),
+          ),
+          this.figure,
+          this.reading,
+          this.who,
+        ),
+      ),
+    );
+  }
+
+  /** Return the chosen features, each once; the one picked last stays. */
+  private chosen(last: HTMLSelectElement): number[] {
+    const found = this.choices.map((select) => (select.value === "" ? -1 : Number(select.value)));
+    const at = this.choices.indexOf(last);
+    found.forEach((value, other) => {
+      if (other === at || value !== found[at] || value < 0) return;
+      if (other === 2) found[2] = -1;
+      else found[other] = this.state.ranked().find((feature) => !found.includes(feature.at))?.at ?? found[other];
+    });
+    if (found[0] === found[1]) found[2] = -1;
+    return found.filter((value) => value >= 0);
+  }
+
+  private choose(): void {
+    const { pair, model } = this.state;
+    this.choices.forEach((select, at) => {
+      select.value = at < pair.length ? String(pair[at]) : "";
+    });
+    const before = this.view.selectedIndex;
+    const own = pair.map((i) => `effect of ${shorten(model.features[i].name, 40)}`);
+    put(this.view, ...[...VIEWS, ...own].map((text, at) => h("option", { value: at }, text)));
+    this.view.selectedIndex = before >= 0 && before < VIEWS.length ? before : 0;
+    this.drawList();
+    this.draw();
+  }
+
+  private drawList(): void {
+    const { state } = this;
+    const pairs = topPairs(state, TOP);
+    const most = pairs[0]?.strength ?? 1;
+    put(
+      this.list,
+      ...pairs.map((pair) => {
+        const isChosen = state.pair.slice(0, 2).includes(pair.first) && state.pair.slice(0, 2).includes(pair.second);
+        const bar = h("i", { "aria-hidden": "true" });
+        bar.style.width = `${(100 * pair.strength) / most}%`;
+        const features = state.model.features;
+        return h(
+          "li",
+          {},
+          h(
+            "button",
+            {
+              type: "button",
+              "aria-pressed": isChosen ? "true" : "false",
+              onclick: () => state.setPair([pair.first, pair.second]),
+            },
+            h(
+              "span",
+              { class: "pair-names" },
+              name(features[pair.first].name),
+              " × ",
+              name(features[pair.second].name),
+            ),
+            h("span", { class: "pair-bar" }, bar),
+          ),
+        );
+      }),
+    );
+    if (!pairs.length) put(this.list, h("li", {}, "No feature changes another's effect in this model."));
+  }
+
+  private draw(): void {
+    const { state } = this;
+    const { model, pair, output } = state;
+    if (pair.length < 2) return;
+    const isWide = pair.length === 3;
+    const isDeep = model.payload.gate === "deep";
+    const found = interact(model, pair, isDeep ? 20 : isWide ? 26 : 44, output);
+    const view = this.view.selectedIndex;
+    const values = view === 1 ? pureOf(found) : view > 1 ? found.parts[view - 2] : totalOf(found);
+    const most = values.reduce((top, value) => Math.max(top, Math.abs(value)), 0) || 1;
+    put(this.figure, ...this.panels(found, values, most), this.legend(most));
+    this.say(null);
+    this.drawWho(found);
+  }
+
+  private panels(found: Interaction, values: Float64Array, most: number): HTMLElement[] {
+    const { model, isDark, pair } = this.state;
+    const nThird = found.lines[2]?.position.length ?? 1;
+    const nPoints = values.length / nThird;
+    const decimals = decimalsFor(2 * most);
+    const rows = model.payload.rows.index.map((_, row) => rowValues(model, row));
+    return Array.from({ length: nThird }, (_, third) => {
+      const own = new Float64Array(nPoints);
+      for (let at = 0; at < nPoints; at++) own[at] = values[at * nThird + third];
+      const [x, y] = found.lines;
+      const held = found.lines[2];
+      const text = held
+        ? `${shorten(held.feature.name, 30)} = ${shorten(valueText(held.feature, held.values[third]), 30)}`
+        : "";
+      const svg = drawMap(found.lines, own, {
+        width: held ? 330 : 620,
+        height: held ? 290 : 460,
+        isDark,
+        most,
+        rows: held ? [] : rows.map((row) => [row[pair[0]], row[pair[1]]]),
+        label: `Map of ${x.feature.name} and ${y.feature.name}${text ? `, ${text}` : ""}`,
+        read: (a, b) => {
+          const value = own[a * y.position.length + b];
+          const place = [
+            `${shorten(x.feature.name, 40)} ${valueText(x.feature, x.values[a])}`,
+            `${shorten(y.feature.name, 40)} ${valueText(y.feature, y.values[b])}`,
+            ...(text ? [text] : []),
+          ];
+          this.say(`${place.join(", ")}: ${signed(value, decimals)}`);
+        },
+        leave: () => this.say(null),
+      });
+      return h("figure", { class: "panel" }, text ? h("figcaption", {}, text) : null, svg);
+    });
+  }
+
+  private legend(most: number): HTMLElement {
+    const bar = h("span", { class: "ramp", "aria-hidden": "true" });
+    for (let n = 0; n <= 20; n++) {
+      const cell = h("i");
+      cell.style.background = diverging(n / 10 - 1, this.state.isDark);
+      bar.append(cell);
+    }
+    const decimals = decimalsFor(8 * most);
+    return h(
+      "p",
+      { class: "map-legend" },
+      signed(-most, decimals),
+      bar,
+      signed(most, decimals),
+      h("span", { class: "quiet-text" }, " added to ", name(this.state.unit)),
+    );
+  }
+
+  private say(text: string | null): void {
+    const rest =
+      this.state.model.payload.gate === "deep"
+        ? "An average over contexts: this model's gate is deep, so a map of a few features is not exact."
+        : "Exact, with all other features held at their average context. Dots are rows of the table.";
+    this.reading.textContent = text ?? rest;
+  }
+
+  private drawWho(found: Interaction): void {
+    const { state } = this;
+    const [a, b] = found.lines.map((line) => line.feature);
+    const spread = Math.sqrt(state.model.tables.scoreVariance[state.output]) || 1;
+    const [onA, onB] = [state.influence(a.at, b.at), state.influence(b.at, a.at)];
+    const decimals = decimalsFor(8 * Math.max(onA, onB, 1e-12));
+    const side = (cause: typeof a, effect: typeof a, size: number) => [
+      name(cause.name),
+      " changes what ",
+      name(effect.name),
+      " counts for by ",
+      h("b", {}, `±${fixed(size, decimals)}`),
+    ];
+    put(
+      this.who,
+      "Typically ",
+      ...side(b, a, onA),
+      ", and ",
+      ...side(a, b, onB),
+      `. Together that is ${percent(Math.hypot(onA, onB) / spread)} of the spread of all scores (±${number(spread, 3)}).`,
+    );
+  }
+}

@@ -1,0 +1,304 @@
+/** The shape of a feature: mean effect, guaranteed band, where most effects lie, and how many rows are where. */
+
+import { h, s, shorten } from "./dom.ts";
+import { boundsOf } from "./evaluate.ts";
+import { decimalsFor, number, sharePercent, signed, valueText } from "./format.ts";
+import { centralRange } from "./interaction.ts";
+import type { Feature, Model } from "./model.ts";
+import { QUANTILES } from "./payload.ts";
+import { linear, padded, type Scale, ticks } from "./scales.ts";
+
+export interface ShapePoint {
+  label: string;
+  role: "value" | "other" | "missing" | "unseen";
+  number: number;
+  share: number;
+  mean: number;
+  lower: number;
+  upper: number;
+  low: number;
+  high: number;
+}
+
+export interface Shape {
+  feature: Feature;
+  points: ShapePoint[];
+}
+
+/** Return the shape of a feature for one output, read from the tables. */
+export function shapeOf(model: Model, feature: Feature, o: number): Shape {
+  const { tables, nOutputs, nExperts, nMembers, nSlots } = model;
+  const total = feature.order.reduce((sum, slot) => sum + tables.weight[feature.start + slot], 0) || 1;
+  const width = nExperts * nOutputs * nMembers;
+  const last = QUANTILES.length - 1;
+  const points = feature.order.map((slot): ShapePoint => {
+    const at = feature.start + slot;
+    const [lower, upper] = boundsOf(model, tables.experts, at * width, o);
+    const isOther = feature.kind === "category" && slot === feature.levels.length && slot < feature.nValues;
+    return {
+      label: feature.labels[slot],
+      role: slot === feature.nValues ? "missing" : slot > feature.nValues ? "unseen" : isOther ? "other" : "value",
+      number: slot < feature.knots.length ? feature.knots[slot] : Number.NaN,
+      share: tables.weight[at] / total,
+      mean: tables.mean[at * nOutputs + o],
+      lower,
+      upper,
+      low: tables.quantiles[at * nOutputs + o],
+      high: tables.quantiles[(last * nSlots + at) * nOutputs + o],
+    };
+  });
+  return { feature, points };
+}
+
+/** Return the range that a chart of the shape needs. */
+export function rangeOf(shape: Shape): [number, number] {
+  const shown = shape.points.filter((point) => point.role !== "unseen" && !(point.role === "missing" && !point.share));
+  return padded(shown.flatMap((point) => [point.lower, point.upper, point.mean]));
+}
+
+const WIDTH = 400;
+const HEIGHT = 236;
+const MARGIN = { left: 46, right: 12, top: 10, bottom: 46 };
+const DENSITY = 26;
+
+function path(points: [number, number][]): string {
+  return points.map(([x, y], n) => `${n ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
+}
+
+function ribbon(points: ShapePoint[], x: Scale, y: Scale, low: "lower" | "low", high: "upper" | "high"): string {
+  const top = points.map((point): [number, number] => [x(point.number), y(point[high])]);
+  const bottom = points.map((point): [number, number] => [x(point.number), y(point[low])]);
+  return `${path([...top, ...bottom.reverse()])}Z`;
+}
+
+/** Return the points inside a range, and one at each end of it. */
+function clip(points: ShapePoint[], [low, high]: [number, number]): ShapePoint[] {
+  return points.filter((point) => point.number >= low && point.number <= high);
+}
+
+function histogram(points: ShapePoint[], [low, high]: [number, number], count: number): number[] {
+  const bins = new Array<number>(count).fill(0);
+  points.forEach((point, n) => {
+    // A knot stands for the rows half-way to its neighbours.
+    const from = n ? (points[n - 1].number + point.number) / 2 : point.number;
+    const to = n < points.length - 1 ? (points[n + 1].number + point.number) / 2 : point.number;
+    const first = Math.min(Math.max(Math.floor(((from - low) / (high - low)) * count), 0), count - 1);
+    const last = Math.min(Math.max(Math.ceil(((to - low) / (high - low)) * count) - 1, first), count - 1);
+    for (let bin = first; bin <= last; bin++) bins[bin] += point.share / (last - first + 1);
+  });
+  return bins;
+}
+
+function axes(x: Scale, y: Scale, right: number): SVGGElement {
+  const group = s("g", { class: "axes", "aria-hidden": "true" });
+  const decimals = decimalsFor((y.domain[1] - y.domain[0]) * 8);
+  for (const value of ticks(y.domain, 4)) {
+    group.append(
+      s("line", { class: value === 0 ? "zero" : "grid", x1: MARGIN.left, x2: right, y1: y(value), y2: y(value) }),
+      s("text", { x: MARGIN.left - 6, y: y(value) + 3.5, "text-anchor": "end" }, signed(value, decimals)),
+    );
+  }
+  const bottom = HEIGHT - MARGIN.bottom + DENSITY;
+  for (const value of ticks(x.domain, 5)) {
+    group.append(
+      s("line", { class: "tick", x1: x(value), x2: x(value), y1: bottom, y2: bottom + 3 }),
+      s("text", { x: x(value), y: bottom + 14, "text-anchor": "middle" }, number(value, 4)),
+    );
+  }
+  return group;
+}
+
+function aside(points: ShapePoint[], y: Scale, from: number): SVGGElement {
+  const group = s("g", { class: "aside" });
+  points.forEach((point, n) => {
+    const x = from + 20 + n * 34;
+    group.append(
+      s("line", { class: "whisker", x1: x, x2: x, y1: y(point.lower), y2: y(point.upper) }),
+      s("circle", { class: "mean-dot", cx: x, cy: y(point.mean), r: 4 }),
+      s("text", { x, y: HEIGHT - MARGIN.bottom + DENSITY + 14, "text-anchor": "middle" }, point.label),
+    );
+  });
+  return group;
+}
+
+function interpolated(points: ShapePoint[], at: number): ShapePoint {
+  const after = points.findIndex((point) => point.number >= at);
+  if (after <= 0) return points[after === 0 ? 0 : points.length - 1];
+  const [a, b] = [points[after - 1], points[after]];
+  const part = (at - a.number) / (b.number - a.number || 1);
+  const mix = (key: "mean" | "lower" | "upper" | "low" | "high") => a[key] + (b[key] - a[key]) * part;
+  return {
+    ...b,
+    number: at,
+    mean: mix("mean"),
+    lower: mix("lower"),
+    upper: mix("upper"),
+    low: mix("low"),
+    high: mix("high"),
+  };
+}
+
+/** Return a sentence about a point, for the reading line under a chart. */
+export function describe(shape: Shape, point: ShapePoint, decimals: number): string {
+  const value = point.role === "value" && !Number.isNaN(point.number) ? point.number : point.label;
+  const text = typeof value === "number" ? valueText(shape.feature, value) : shorten(value, 60);
+  const band =
+    point.upper - point.lower > 1e-12
+      ? `, always between ${signed(point.lower, decimals)} and ${signed(point.upper, decimals)}`
+      : "";
+  const rows =
+    shape.feature.kind === "number" && point.role === "value" ? "" : `; ${sharePercent(point.share)} of rows`;
+  return `${text}: ${signed(point.mean, decimals)} on average${band}${rows}`;
+}
+
+/** Return the chart of a number, with a cursor for pointer and arrow keys. */
+export function drawNumber(model: Model, shape: Shape, range: [number, number], reading: HTMLElement): SVGSVGElement {
+  const known = shape.points.filter((point) => point.role === "value");
+  const extra = shape.points.filter((point) => point.role === "missing" && point.share > 0);
+  const right = WIDTH - MARGIN.right - extra.length * 48;
+  let [low, high] = centralRange(model, shape.feature);
+  if (!(high > low)) [low, high] = [known[0].number - 0.5, known[known.length - 1].number + 0.5];
+  const x = linear([low, high], [MARGIN.left, right]);
+  const bottom = HEIGHT - MARGIN.bottom;
+  const y = linear(range, [bottom - 6, MARGIN.top]);
+  const inside = clip(known, [low, high]);
+  const ends = inside.length ? inside : known;
+  const bins = histogram(known, [low, high], Math.min(48, Math.max(known.length, 8)));
+  const most = Math.max(...bins);
+  const wide = (right - MARGIN.left) / bins.length;
+  const cursor = s("g", { class: "cursor", visibility: "hidden" });
+  const svg = s("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    class: "shape",
+    role: "img",
+    tabindex: 0,
+    "aria-label": `Effect of ${shape.feature.name}. Arrow keys read it value by value.`,
+  });
+  const density = s("g", { class: "density" });
+  bins.forEach((share, n) => {
+    const tall = (share / most) * DENSITY;
+    density.append(
+      s("rect", {
+        x: MARGIN.left + n * wide + 0.4,
+        y: bottom + DENSITY - tall,
+        width: Math.max(wide - 0.8, 0.4),
+        height: tall,
+      }),
+    );
+  });
+  svg.append(
+    axes(x, y, right),
+    density,
+    s("path", { class: "band", d: ribbon(ends, x, y, "lower", "upper") }),
+    s("path", { class: "inner", d: ribbon(ends, x, y, "low", "high") }),
+    s("path", { class: "mean", d: path(ends.map((point) => [x(point.number), y(point.mean)])) }),
+    aside(extra, y, right),
+    cursor,
+  );
+  const decimals = decimalsFor(range[1] - range[0]);
+  const show = (value: number): void => {
+    const point = interpolated(known, Math.min(Math.max(value, low), high));
+    cursor.replaceChildren(
+      s("line", { x1: x(point.number), x2: x(point.number), y1: MARGIN.top, y2: bottom + DENSITY }),
+      s("circle", { cx: x(point.number), cy: y(point.mean), r: 3.5 }),
+    );
+    cursor.setAttribute("visibility", "visible");
+    reading.textContent = describe(shape, point, decimals);
+  };
+  followPointer(svg, cursor, reading, (px) => {
+    const slot = Math.round((px - right - 20) / 34);
+    if (px > right + 4 && extra[slot]) reading.textContent = describe(shape, extra[slot], decimals);
+    else show(x.invert(px));
+  });
+  let at = (low + high) / 2;
+  svg.addEventListener("keydown", (event) => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (!step) return;
+    event.preventDefault();
+    at = Math.min(Math.max(at + (step * (high - low)) / 40, low), high);
+    show(at);
+  });
+  return svg;
+}
+
+function followPointer(svg: SVGSVGElement, cursor: SVGGElement, reading: HTMLElement, show: (x: number) => void): void {
+  const rest = reading.textContent ?? "";
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    show(((event.clientX - box.left) / box.width) * WIDTH);
+  });
+  const leave = (): void => {
+    cursor.setAttribute("visibility", "hidden");
+    reading.textContent = rest;
+  };
+  svg.addEventListener("pointerleave", leave);
+  svg.addEventListener("blur", leave);
+}
+
+const MOST_LEVELS = 10;
+
+/** Return the rows of a category (or a boolean): per level its band, its mean and its share. */
+export function drawLevels(shape: Shape, range: [number, number], reading: HTMLElement, isOpen = false): HTMLElement {
+  const points = shape.points.filter((p) => p.role !== "missing" || p.share > 0 || shape.feature.hasMissing);
+  const kept = new Set([...points].sort((a, b) => b.share - a.share).slice(0, isOpen ? points.length : MOST_LEVELS));
+  for (const point of points) if (point.role === "missing") kept.add(point);
+  const shown = points.filter((point) => kept.has(point));
+  const most = Math.max(...points.map((point) => point.share)) || 1;
+  const decimals = decimalsFor(range[1] - range[0]);
+  const scale = linear(range, [0, 100]);
+  const rest = reading.textContent ?? "";
+  const list = h("ul", { class: "levels" });
+  for (const point of shown) {
+    const bar = h("div", { class: "level-bar", "aria-hidden": "true" });
+    bar.append(
+      mark("level-zero", scale(0), 0),
+      mark("level-band", scale(point.lower), scale(point.upper) - scale(point.lower)),
+    );
+    if (point.high > point.low) bar.append(mark("level-inner", scale(point.low), scale(point.high) - scale(point.low)));
+    bar.append(mark("level-mean", scale(point.mean), 0));
+    const share = h("span", { class: "level-share", "aria-hidden": "true" });
+    const fill = h("i");
+    fill.style.width = `${(100 * point.share) / most}%`;
+    share.append(fill);
+    const item = h(
+      "li",
+      {
+        tabindex: 0,
+        "aria-label": describe(shape, point, decimals),
+        class: point.role === "value" ? "" : "level-special",
+      },
+      h("span", { class: "level-name", title: point.label }, h("bdi", {}, shorten(point.label, 42))),
+      bar,
+      h("span", { class: "level-number", "aria-hidden": "true" }, signed(point.mean, decimals)),
+      share,
+    );
+    const tell = (): void => {
+      reading.textContent = describe(shape, point, decimals);
+    };
+    item.addEventListener("pointerenter", tell);
+    item.addEventListener("focus", tell);
+    item.addEventListener("pointerleave", () => {
+      reading.textContent = rest;
+    });
+    list.append(item);
+  }
+  const left = points.length - shown.length;
+  const box = h("div", {}, list);
+  if (left > 0) {
+    box.append(
+      h(
+        "button",
+        { class: "quiet", type: "button", onclick: () => box.replaceWith(drawLevels(shape, range, reading, true)) },
+        `Show ${left} more`,
+      ),
+    );
+  }
+  return box;
+}
+
+function mark(className: string, left: number, width: number): HTMLElement {
+  const element = h("i", { class: className });
+  element.style.left = `${left}%`;
+  if (width) element.style.width = `${width}%`;
+  return element;
+}
