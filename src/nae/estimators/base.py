@@ -1,6 +1,7 @@
 """What both estimators share: parameters, reading input, and everything that is read off the model."""
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from nae import metrics
 from nae._typing import AnyArray, Array, IntArray
 from nae.contributions import Contributions
 from nae.encoding import Cells, Columns, infer_kinds, read_table
@@ -17,8 +19,9 @@ from nae.encoding.fingerprint import fingerprint
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.schema import check_numbers
 from nae.encoding.target import to_array
-from nae.errors import DataError, FormatError
+from nae.errors import DataError, FormatError, NAEWarning
 from nae.estimators.fitting import Fitted, Rows, Task, fit_model
+from nae.estimators.path import PathPoint, fit_path
 from nae.estimators.reading import (
     check_columns,
     held_out_rows,
@@ -52,12 +55,13 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
 
     model_: TableModel
     history_: History
+    additivity_path_: tuple[PathPoint, ...]
     n_features_in_: int
 
     def __init__(
         self,
         *,
-        additivity: float | None = None,
+        additivity: float | str | None = None,
         variant: str = "nae",
         encoder: str = "piecewise",
         gate: str = "auto",
@@ -152,6 +156,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         state = self._state_to_continue(rows.columns, task)
         training, validation = self._split(rows, kept, eval_set, settings, task=task, n_rows=columns.n_rows)
         fitted = self._train(training, validation, task, settings, state)
+        self._check_dial(fitted, training)
         summary = self._summary(fitted, training, validation, task)
         summary["data_sha256"] = fingerprint(rows.columns, rows.target, rows.weight)
         self.model_ = fitted.model.with_training(**summary)
@@ -228,20 +233,54 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         settings: Settings,
         state: dict[str, AnyArray] | None,
     ) -> Fitted:
-        return fit_model(
-            rows,
-            validation,
-            task,
-            settings,
-            feature_types=self.feature_types,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            device=self.device,
-            n_jobs=self.n_jobs,
-            callbacks=read_callbacks(self.callbacks),
-            is_verbose=bool(self.verbose),
-            schema=self.model_.schema if state is not None else None,
-            state=state,
-        )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        schema = self.model_.schema if state is not None else None
+
+        def fit(settings: Settings, state: dict[str, AnyArray] | None) -> Fitted:
+            nonlocal schema
+            fitted = fit_model(
+                rows,
+                validation,
+                task,
+                settings,
+                feature_types=self.feature_types,
+                seed=seed,
+                device=self.device,
+                n_jobs=self.n_jobs,
+                callbacks=read_callbacks(self.callbacks),
+                is_verbose=bool(self.verbose),
+                schema=schema,
+                state=state,
+            )
+            schema = fitted.model.schema
+            return fitted
+
+        self.__dict__.pop("additivity_path_", None)
+        if self.additivity != "auto":
+            return fit(settings, state)
+        if validation is None and rows.fold is None:
+            raise DataError(
+                f"additivity='auto' needs rows to validate on; got {len(rows)}, which are all used for training. "
+                "Pass eval_set, or a number as additivity."
+            )
+        fitted, self.additivity_path_ = fit_path(fit, settings, lambda one: one.model.schema.locate(rows.columns))
+        return fitted
+
+    def _check_dial(self, fitted: Fitted, rows: Rows) -> None:
+        """Warn when the model is less additive than asked for."""
+        if not isinstance(self.additivity, float) or fitted.model.n_experts == 1:
+            return
+        cells = fitted.model.schema.locate(rows.columns)
+        step = -(-len(rows) // 20_000)
+        measured = float(metrics.additivity(fitted.model, cells.take(slice(None, None, step))))
+        fitted.model.training["additivity"] = {"asked": self.additivity, "measured": measured}
+        if measured < self.additivity - 0.03:
+            warnings.warn(
+                f"additivity={self.additivity:g} was asked for and {measured:.3f} reached: the penalty needs more "
+                "steps or the interactions are too strong. Raise max_epochs, or accept what was measured.",
+                NAEWarning,
+                stacklevel=4,
+            )
 
     def _summary(self, fitted: Fitted, rows: Rows, validation: Rows | None, task: Task) -> dict[str, Any]:
         best = fitted.history[fitted.history.best_epoch - 1]

@@ -29,8 +29,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     ----------
     class_weight : dict, 'balanced' or None
         Weights of the classes, multiplied with ``sample_weight``.
-    additivity : float or None
-        How much of each contribution's variance its own value must explain: 1 is a GAM, ``None`` asks for nothing.
+    additivity : float, 'auto' or None
+        How much of each contribution's variance its own value must explain, at least: 1 is a GAM, ``None`` asks for
+        nothing, 'auto' takes the most additive model within one standard error of the best on validation.
     variant : {'nae', 'nae-e', 'nae-d'}
         Softmax routing, equal weights over the active experts, or a gate that sees its own feature only.
     encoder : {'piecewise', 'mlp'}
@@ -100,6 +101,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         The model: numpy tables.
     history_ : History
         Loss, validation loss and additivity of every epoch.
+    additivity_path_ : tuple of PathPoint
+        With ``additivity='auto'``, every model that was considered.
     table_error_ : float
         With ``encoder='mlp'``, the largest difference seen between network and tables; 0 otherwise.
 
@@ -120,7 +123,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         self,
         *,
         class_weight: Any = None,
-        additivity: float | None = None,
+        additivity: float | str | None = None,
         variant: str = "nae",
         encoder: str = "piecewise",
         gate: str = "auto",

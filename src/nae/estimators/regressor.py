@@ -36,8 +36,9 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         Where ``loss='huber'`` turns linear, in standard deviations of the target.
     tweedie_power : float
         The power of ``loss='tweedie'``, between 1 and 2.
-    additivity : float or None
-        How much of each contribution's variance its own value must explain: 1 is a GAM, ``None`` asks for nothing.
+    additivity : float, 'auto' or None
+        How much of each contribution's variance its own value must explain, at least: 1 is a GAM, ``None`` asks for
+        nothing, 'auto' takes the most additive model within one standard error of the best on validation.
     variant : {'nae', 'nae-e', 'nae-d'}
         Softmax routing, equal weights over the active experts, or a gate that sees its own feature only.
     encoder : {'piecewise', 'mlp'}
@@ -105,6 +106,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         The model: numpy tables.
     history_ : History
         Loss, validation loss and additivity of every epoch.
+    additivity_path_ : tuple of PathPoint
+        With ``additivity='auto'``, every model that was considered.
     table_error_ : float
         With ``encoder='mlp'``, the largest difference seen between network and tables; 0 otherwise.
 
@@ -126,7 +129,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         quantile: float = 0.5,
         huber_delta: float = 1.35,
         tweedie_power: float = 1.5,
-        additivity: float | None = None,
+        additivity: float | str | None = None,
         variant: str = "nae",
         encoder: str = "piecewise",
         gate: str = "auto",

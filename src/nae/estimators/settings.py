@@ -54,6 +54,8 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
         _check_number(params, name, least=0, or_auto=True)
     for name in ("expert_dropout", "encoder_dropout"):
         _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
+    if params["additivity"] == "auto":
+        params = {**params, "additivity": None}
     _check_number(params, "additivity", least=0, most=1, or_auto=True)
     _check_number(params, "time_limit", least=0, is_open=True, or_auto=True)
     _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)

@@ -27,6 +27,8 @@ class TrainingConfig:
     """Weight of the mean square of the contributions."""
     additivity: float | None = None
     """The additivity the dial aims at."""
+    initial_penalty: float = 0.1
+    """The weight the dial starts from."""
     time_limit: float | None = None
     """Seconds after which training stops at the next epoch."""
     schedule: str = "cosine"

@@ -19,9 +19,12 @@ class Dial:
     tensors, so a step can be captured in a graph and needs no synchronisation.
     """
 
-    def __init__(self, target: float, *, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, target: float, *, start: float = 0.1, n_steps: int = 1500, device: torch.device, dtype: torch.dtype
+    ) -> None:
         self.target = target
-        self.log_gamma = torch.full((), math.log(0.1), device=device, dtype=dtype)
+        self.speed = min(0.3, max(0.05, 75 / n_steps))  # a short run must find the weight in fewer steps
+        self.log_gamma = torch.full((), math.log(start), device=device, dtype=dtype)
         self.running = torch.full((), 0.5, device=device, dtype=dtype)
 
     def penalty(self, routed: Routed, weight: Tensor) -> Tensor:
@@ -35,7 +38,7 @@ class Dial:
             score_variance = spread.sum(dim=1, keepdim=True)
             ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).clamp(max=1.0).mean()
             self.running.lerp_(1 - ratio, 0.05)
-            self.log_gamma.add_(0.05 * (self.target - self.running)).clamp_(-9.0, 4.0)
+            self.log_gamma.add_(self.speed * (self.target - self.running)).clamp_(-9.0, 4.0)
             gamma = self.log_gamma.exp()
         return gamma * context_share(routed, weight, own)
 

@@ -25,6 +25,8 @@ class History:
     epochs: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     stopped: str = "ran all epochs"
+    standard_error: float | None = None  # of the validation loss at the best epoch
+    penalty: float | None = None  # the weight the dial ended at
 
     def __len__(self) -> int:
         return len(self.epochs)
@@ -42,4 +44,15 @@ class History:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         rows = [asdict(epoch) for epoch in self.epochs]
-        return {"epochs": rows, "best_epoch": self.best_epoch, "stopped": self.stopped}
+        return {
+            "epochs": rows,
+            "best_epoch": self.best_epoch,
+            "stopped": self.stopped,
+            "standard_error": self.standard_error,
+            "penalty": self.penalty,
+        }
+
+    @property
+    def best_validation(self) -> float | None:
+        """The validation loss of the best epoch."""
+        return self.epochs[self.best_epoch - 1].validation if self.epochs else None

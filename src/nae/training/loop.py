@@ -64,6 +64,8 @@ def train(
                 run.cool_down()
     run.restore_best()
     run.history.stopped = run.history.stopped or "ran all epochs"
+    run.history.standard_error = run.standard_error(rows, validation)
+    run.history.penalty = None if run.dial is None else float(run.dial.log_gamma.exp())
     return run.history
 
 
@@ -119,7 +121,7 @@ class _Run:
         self.dial = (
             None
             if config.additivity is None or network.config.n_experts == 1
-            else Dial(config.additivity, device=parameter.device, dtype=parameter.dtype)
+            else Dial(config.additivity, start=config.initial_penalty, device=parameter.device, dtype=parameter.dtype)
         )
         self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows) if self.is_on_knots else None
@@ -145,16 +147,21 @@ class _Run:
             return False
         waited = epoch.epoch - self.history.best_epoch
         is_stuck = self.config.patience is not None and epoch.validation is not None and waited >= self.config.patience
+        share = self.config.cooldown / (1 + self.config.cooldown)
         left = self.config.max_epochs - epoch.epoch
-        return is_stuck or left <= self.config.cooldown / (1 + self.config.cooldown) * self.config.max_epochs
+        limit = math.inf if self.config.time_limit is None else self.config.time_limit
+        return is_stuck or left <= share * self.config.max_epochs or epoch.seconds >= (1 - share) * limit
 
     def cool_down(self) -> None:
         """Go back to the best epoch and let the step size fall to zero from there."""
         if self._best is not None:
             self.network.load_state_dict(self._best.state)
-        n_steps = self.history.best_epoch * self.n_batches
+        n_steps = round(self.config.cooldown * self.history.best_epoch * self.n_batches)
+        if self.config.time_limit is not None:  # no more steps than there is time for
+            elapsed = self.history[-1].seconds
+            n_steps = min(n_steps, int(self.n_steps * (self.config.time_limit - elapsed) / max(elapsed, 1e-9)))
         self.cooling_from = self.n_steps
-        self.cooling_steps = max(20, round(self.config.cooldown * n_steps))
+        self.cooling_steps = max(20, n_steps)
 
     @property
     def has_cooled_down(self) -> bool:
@@ -239,27 +246,38 @@ class _Run:
         experts = tables[0].view(-1, config.n_experts, self.network.n_outputs, config.n_members)
         return variation_penalty(experts, self.slot_share)
 
-    @torch.no_grad()
     def validate(self, rows: TrainingRows, validation: TrainingRows | None) -> float | None:
-        """Return the validation loss of the weights that would be kept."""
+        """Return the validation loss."""
+        found = self._validation_losses(rows, validation)
+        return None if found is None else float((found[0] * found[1]).sum() / found[1].sum())
+
+    def standard_error(self, rows: TrainingRows, validation: TrainingRows | None) -> float | None:
+        """Return the standard error of the validation loss."""
+        found = self._validation_losses(rows, validation)
+        if found is None:
+            return None
+        losses, share = found[0], found[1] / found[1].sum()
+        mean = (losses * share).sum()
+        return float(((losses - mean) ** 2 * share**2).sum().sqrt())
+
+    @torch.no_grad()
+    def _validation_losses(self, rows: TrainingRows, validation: TrainingRows | None) -> tuple[Tensor, Tensor] | None:
+        """Return loss and weight of every validation row, (B, M) where members have rows of their own."""
         if validation is None and rows.fold is None:
             return None
         self.network.eval()
         tables = self.network.evaluate_knots() if self.is_on_knots else None
         found = rows.take(self.held_out) if validation is None else validation
-        total = torch.zeros((), device=found.weight.device, dtype=found.weight.dtype)
-        weight = total.clone()
+        losses, weights = [], []
         for part in torch.arange(len(found), device=found.weight.device).split(_EVALUATION_ROWS):
             batch = found.take(part)
             routed = self.network(batch.cells, tables)
             score = routed.score if validation is None else routed.score.mean(dim=-1, keepdim=True)
             score = score if batch.base is None else score + batch.base.unsqueeze(-1)
-            per_row = self.loss.per_row(score, batch.target)
-            held_out = batch.is_held_out(per_row.shape[1])
-            counted = batch.weight.unsqueeze(-1) * (1.0 if held_out is None else held_out)
-            total += (per_row * counted).sum()
-            weight += counted.sum()
-        return float(total / weight)
+            losses.append(self.loss.per_row(score, batch.target))
+            held_out = batch.is_held_out(losses[-1].shape[1])
+            weights.append(batch.weight.unsqueeze(-1) * (1.0 if held_out is None else held_out))
+        return torch.cat(losses), torch.cat(weights)
 
     def record(self, epoch: Epoch, *, has_validation: bool) -> None:
         """Add an epoch to the history and keep its state if it is the best."""

@@ -1,0 +1,99 @@
+"""The path of ``additivity="auto"``: from flexible to additive, and the most additive point that costs nothing.
+
+The first point is a whole fit. Each further one goes on from the network before it with a higher target and a quarter
+of its steps, so the path costs less than three fits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from nae import metrics
+from nae._typing import AnyArray
+from nae.encoding import Cells
+from nae.estimators.fitting import Fitted
+from nae.estimators.settings import Settings
+from nae.training import TrainingConfig
+
+__all__ = ["TARGETS", "PathPoint", "fit_path"]
+
+TARGETS = (0.7, 0.8, 0.9, 0.95, 0.99)
+_SHARE = 0.25  # steps of a further point, as a share of the first fit's
+_ROWS = 20_000  # rows a point is measured on
+
+Fit = Callable[[Settings, dict[str, AnyArray] | None], Fitted]
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """One model on the way from flexible to additive."""
+
+    target: float | None
+    """The additivity asked for; None is the flexible model."""
+    additivity: float
+    interaction_share: float
+    cancellation: float
+    tightness: float
+    validation: float
+    """Validation loss."""
+    standard_error: float
+    """Of the validation loss."""
+    is_chosen: bool = False
+
+
+def fit_path(fit: Fit, settings: Settings, cells: Callable[[Fitted], Cells]) -> tuple[Fitted, tuple[PathPoint, ...]]:
+    """Return the most additive model within one standard error of the best, and the whole path.
+
+    ``fit`` trains with given settings from a given state, ``cells`` returns the training rows of a fit.
+    """
+    first = fit(settings, None)
+    fits, points = [first], [_measure(first, None, cells)]
+    n_epochs = max(2, round(_SHARE * len(first.history)))
+    penalty = settings.training.initial_penalty
+    for target in TARGETS:
+        if target <= points[-1].additivity:
+            continue
+        training = _further(settings.training, target, n_epochs=n_epochs, penalty=penalty)
+        fitted = fit(replace(settings, training=training), fits[-1].state)
+        penalty = fitted.history.penalty or penalty
+        fits.append(fitted)
+        points.append(_measure(fitted, target, cells))
+    chosen = choose(points)
+    points[chosen] = replace(points[chosen], is_chosen=True)
+    return fits[chosen], tuple(points)
+
+
+def choose(points: list[PathPoint]) -> int:
+    """Return the position of the most additive point within one standard error of the best."""
+    best = min(points, key=lambda point: point.validation)
+    within = [i for i, point in enumerate(points) if point.validation <= best.validation + best.standard_error]
+    return max(within, key=lambda i: points[i].additivity)
+
+
+def _further(config: TrainingConfig, target: float, *, n_epochs: int, penalty: float) -> TrainingConfig:
+    return replace(
+        config,
+        additivity=target,
+        initial_penalty=penalty,
+        output_penalty=max(config.output_penalty, 0.01),
+        schedule="cosine",
+        patience=None,
+        max_epochs=n_epochs,
+        learning_rate=config.learning_rate / 2,
+        evaluate_every=min(config.evaluate_every, max(1, n_epochs // 8)),
+    )
+
+
+def _measure(fitted: Fitted, target: float | None, cells: Callable[[Fitted], Cells]) -> PathPoint:
+    rows = cells(fitted)
+    summary = metrics.additivity_summary(fitted.model, rows.take(slice(None, None, -(-len(rows) // _ROWS))))
+    history = fitted.history
+    validation, error = history.best_validation, history.standard_error
+    return PathPoint(
+        target=target,
+        additivity=summary["additivity"],
+        interaction_share=summary["interaction_share"],
+        cancellation=summary["cancellation"],
+        tightness=summary["tightness"],
+        validation=float("nan") if validation is None else validation,
+        standard_error=float("nan") if error is None else error,
+    )

@@ -1,0 +1,78 @@
+"""The dial by itself: the path of additivity='auto', and what is said when a target is missed."""
+
+import numpy as np
+import pytest
+
+from nae import NAERegressor
+from nae.errors import DataError, NAEWarning
+from nae.estimators.path import PathPoint, choose
+
+
+def point(additivity: float, validation: float, standard_error: float = 0.1) -> PathPoint:
+    return PathPoint(
+        target=None,
+        additivity=additivity,
+        interaction_share=0.0,
+        cancellation=1.0,
+        tightness=1.0,
+        validation=validation,
+        standard_error=standard_error,
+    )
+
+
+def product(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    X = random.uniform(-1, 1, (n_rows, 3))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * random.standard_normal(n_rows)
+
+
+def test_the_most_additive_point_within_one_standard_error_is_chosen() -> None:
+    points = [point(0.4, 1.00), point(0.7, 0.95), point(0.9, 1.04), point(0.99, 1.06)]
+    assert choose(points) == 2
+
+
+def test_the_standard_error_of_the_best_point_counts_not_that_of_the_others() -> None:
+    points = [point(0.4, 1.0, standard_error=0.01), point(0.9, 1.05, standard_error=9.0)]
+    assert choose(points) == 0
+
+
+@pytest.mark.slow
+def test_auto_walks_from_flexible_to_additive_and_keeps_one_point() -> None:
+    X, y = product(1500)
+    model = NAERegressor(additivity="auto", n_members=2, max_epochs=60, random_state=0).fit(X, y)
+    path = model.additivity_path_
+    assert path[0].target is None
+    assert [one.target for one in path[1:]] == sorted(one.target for one in path[1:] if one.target is not None)
+    assert path[-1].additivity > path[0].additivity + 0.1
+    assert sum(one.is_chosen for one in path) == 1
+    chosen = next(one for one in path if one.is_chosen)
+    best = min(path, key=lambda one: one.validation)
+    assert chosen.validation <= best.validation + best.standard_error
+    assert all(one.standard_error > 0 for one in path)
+
+
+def test_auto_needs_rows_to_validate_on() -> None:
+    X, y = product(100)
+    with pytest.raises(DataError, match=r"additivity='auto' needs rows to validate on; got 100"):
+        NAERegressor(additivity="auto", n_members=1, max_epochs=2).fit(X, y)
+
+
+def test_a_fit_without_auto_leaves_no_path_behind() -> None:
+    X, y = product(400)
+    model = NAERegressor(n_members=1, max_epochs=2, random_state=0).fit(X, y)
+    assert not hasattr(model, "additivity_path_")
+
+
+def test_a_target_that_is_missed_is_said_with_the_figure() -> None:
+    X, y = product(600)
+    model = NAERegressor(additivity=0.99, n_members=1, max_epochs=3, learning_rate=0.02, random_state=1)
+    with pytest.warns(NAEWarning, match=r"additivity=0\.99 was asked for and 0\.\d+ reached"):
+        model.fit(X, y)
+
+
+def test_what_was_asked_and_what_was_measured_travel_with_the_model() -> None:
+    X, y = product(200)
+    model = NAERegressor(additivity=0.5, n_members=1, max_epochs=120, random_state=0).fit(X, np.sin(X[:, 0]))
+    summary = model.model_.training["additivity"]
+    assert summary["asked"] == 0.5
+    assert 0.5 - 0.03 <= summary["measured"] <= 1.0
