@@ -36,6 +36,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
     doctor,
 )
+_INTERRUPTED = 130  # what the parser makes of Ctrl-C
 _EPILOG = "Tables are CSV, TSV, Parquet, Arrow, Feather or JSON lines, compressed or not; - reads stdin."
 
 app = typer.Typer(name="nae", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EPILOG)
@@ -67,10 +68,11 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            return _as_code(get_command(app).main(list(arguments) or ["--help"], "nae", standalone_mode=False))
-    except KeyboardInterrupt:
-        say("stopped.")
-        return 130
+            answer = get_command(app).main(list(arguments) or ["--help"], "nae", standalone_mode=False)
+            code = answer if isinstance(answer, int) else 0
+            if code == _INTERRUPTED:
+                say("stopped.")
+            return code
     except BrokenPipeError:
         # The reader went away, as `head` does; what is left to flush must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -87,10 +89,6 @@ def _take_debug(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [word for word in arguments[:end] if word != "--debug"]
     return len(kept) < end, [*kept, *arguments[end:]]
-
-
-def _as_code(answer: Any) -> int:
-    return answer if isinstance(answer, int) else 0
 
 
 def _as_sentence(error: Exception) -> tuple[int, str]:

@@ -60,6 +60,8 @@ def watch_training(time_limit: float | None, *, is_quiet: bool) -> Iterator[Watc
     with Progress(*columns, console=screen(), disable=is_quiet, transient=True) as bar:
         watch = Watch(bar, time_limit)
         before = signal.signal(signal.SIGINT, watch.interrupt)
+        if not is_quiet:
+            say("training; Ctrl-C ends it and keeps the best model so far.")
         try:
             yield watch
         finally:

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -85,10 +86,9 @@ def _parse(content: bytes, name: str) -> pa.Table:
     text = decode(content, name)
     if not text.strip():
         raise DataError(f"{name} must hold a table; it is empty.")
-    start = text.lstrip()[0]
-    if start == "[":
+    if re.match(r"\s*\[\s*\{", text):
         return _parse_json_list(text, name)
-    return _parse_json_lines(text) if start == "{" else _parse_csv(text, name)
+    return _parse_json_lines(text) if re.match(r'\s*\{\s*["}]', text) else _parse_csv(text, name)
 
 
 def _parse_json_list(text: str, name: str) -> pa.Table:

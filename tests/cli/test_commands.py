@@ -1,0 +1,230 @@
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nae as library
+from nae import NAEClassifier, NAERegressor
+from nae.cli.app import run
+from nae.cli.reading import read_file
+from tests.cli.conftest import Command, make_table
+
+TINY = ["--members", "1", "--epochs", "3"]
+
+
+def test_fit_prints_a_result_beside_a_baseline_and_what_to_do_next(nae: Command, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.nae"
+    code, out, err = nae("fit", folder / "homes.parquet", "--target", "price", "-o", path, *TINY)
+    assert code == 0, err
+    assert re.search(r"RMSE .*always the mean|always the mean", out)
+    assert "Quality on 60 test rows" in out
+    assert "300 rows, 4 features; 'price' holds numbers" in err
+    assert "240 rows to train and validate on, 60 kept apart to test" in err
+    assert f"nae explain {path}" in err
+    training = library.load(path).training
+    assert training["target"] == "price"
+    assert training["n_test_rows"] == 60
+    assert set(training["quality"]) == {"RMSE", "mean absolute error", "R²"}
+
+
+def test_the_quality_a_file_remembers_is_that_of_its_test_rows(folder: Path) -> None:
+    from nae.cli.columns import align
+    from nae.cli.splits import find_test_rows
+
+    model, table = library.load(folder / "price.nae"), make_table()
+    truth = np.array(table.column("price"))
+    rows = find_test_rows(model, align(table, model.schema), truth)
+    assert rows is not None
+    assert len(rows) == 60
+    error = model.predict(align(table, model.schema).take(rows)) - truth[rows]
+    assert model.training["quality"]["RMSE"] == pytest.approx(float(np.sqrt(np.mean(error**2))))
+
+
+def test_another_table_has_no_known_test_rows(folder: Path) -> None:
+    from nae.cli.columns import align
+    from nae.cli.splits import find_test_rows
+
+    model, table = library.load(folder / "price.nae"), make_table(301)
+    assert find_test_rows(model, align(table, model.schema), np.array(table.column("price"))) is None
+
+
+def test_a_fitted_file_is_an_estimator_again(folder: Path) -> None:
+    assert NAERegressor.load(folder / "price.nae").n_members == 1
+    assert NAEClassifier.load(folder / "sold.nae").classes_.tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize(("target", "classes"), [("sold", ("no", "yes")), ("garden", ("False", "True")), ("price", ())])
+def test_the_task_is_seen_from_the_target(
+    nae: Command, folder: Path, tmp_path: Path, target: str, classes: tuple[str, ...]
+) -> None:
+    path = tmp_path / "m.nae"
+    words = ("fit", folder / "homes.parquet", "-t", target, "-o", path, "-q", *TINY)
+    assert nae(*words) == (0, "", "")
+    assert library.load(path).classes == classes
+
+
+def test_the_tricky_file_is_fitted_and_predicted(nae: Command, tmp_path: Path) -> None:
+    lines = [f'"a;b{i % 3}";{i},5;"two\nlines";{i % 7},25' for i in range(40)]
+    data = tmp_path / "tricky.csv"
+    data.write_text("\n".join(["\ufefftown;size;note;target ", *lines]), encoding="utf-8")
+    path = tmp_path / "m.nae"
+    code, _, err = nae("fit", data, "--target", "target", "-o", path, *TINY)
+    assert code == 0, err
+    assert library.load(path).feature_names == ("town", "size", "note")
+    code, _, err = nae("predict", path, data, "-o", tmp_path / "out.parquet")
+    assert code == 0, err
+    assert read_file(str(tmp_path / "out.parquet")).num_rows == 40
+
+
+def test_rows_without_a_target_are_left_out_and_said(nae: Command, tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("a,y\n" + "".join(f"{i},{i % 5 if i % 4 else ''}\n" for i in range(40)))
+    code, _, err = nae("fit", data, "-t", "y", "-o", tmp_path / "m.nae", *TINY)
+    assert code == 0
+    assert "10 rows without a target are left out" in err
+
+
+def test_the_dial_reaches_the_estimator(nae: Command, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "gam.nae"
+    words = ("fit", folder / "homes.parquet", "-t", "price", "--additivity", "1", "-o", path, "-q", *TINY)
+    assert nae(*words)[0] == 0
+    assert library.load(path).n_experts == 1
+
+
+def test_a_number_can_be_a_category(nae: Command, tmp_path: Path) -> None:
+    data, path = tmp_path / "d.csv", tmp_path / "m.nae"
+    data.write_text("zone,y\n" + "".join(f"{i % 3},{i % 7}\n" for i in range(40)))
+    assert nae("fit", data, "-t", "y", "--category", "zone", "-o", path, "-q", *TINY)[0] == 0
+    assert library.load(path).schema.features[0].kind == "category"
+
+
+def test_predictions_are_those_of_the_model(nae: Command, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    code, _, err = nae("predict", folder / "sold.nae", folder / "homes.parquet", "-o", out, "--keep")
+    assert (code, err) == (0, f"wrote 300 predictions to {out}.\n")
+    found = read_file(str(out))
+    expected = library.load(folder / "sold.nae").predict_proba(make_table())
+    np.testing.assert_allclose(found.column("probability of yes"), expected[:, 1], rtol=1e-12)
+    assert found.column("prediction").to_pylist() == library.load(folder / "sold.nae").predict(make_table()).tolist()
+    assert found.column_names[:2] == ["size", "town"]
+
+
+def test_contributions_in_a_file_add_up_to_the_prediction(nae: Command, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.parquet"
+    assert nae("predict", folder / "price.nae", folder / "homes.parquet", "-o", out, "--contributions")[0] == 0
+    found = read_file(str(out))
+    names = [name for name in found.column_names if name.startswith("contribution of ")]
+    total = sum(np.array(found.column(name)) for name in names) + np.array(found.column("intercept"))
+    np.testing.assert_allclose(total, found.column("prediction"))
+    assert np.all(np.array(found.column("lower of size")) <= np.array(found.column("contribution of size")))
+
+
+def test_predictions_go_to_stdout(capfdbinary: pytest.CaptureFixture[bytes], folder: Path) -> None:
+    assert run(["predict", f"{folder / 'price.nae'}", f"{folder / 'homes.parquet'}", "--format", "jsonl"]) == 0
+    said = capfdbinary.readouterr().out
+    assert len([json.loads(line)["prediction"] for line in said.splitlines()]) == 300
+
+
+def test_explain_shows_every_feature_and_the_pairs(nae: Command, folder: Path) -> None:
+    code, out, _ = nae("explain", folder / "price.nae")
+    assert code == 0
+    assert out.index("size") < out.index("garden")  # by importance
+    assert "Who changes whom" in out
+    assert "town × garden" in out or "size × garden" in out
+
+
+def test_explain_as_json_can_be_read_back(nae: Command, folder: Path) -> None:
+    from nae.explanation import GlobalExplanation, InteractionExplanation, LocalExplanation
+
+    model, data = folder / "price.nae", folder / "homes.parquet"
+    explanation = GlobalExplanation.from_json(nae("explain", model, "--json")[1])
+    assert explanation.feature_names == ("size", "town", "garden")
+    row = LocalExplanation.from_json(nae("explain", model, data, "--row", 2, "--json")[1])
+    assert float(row.score[0, 0]) == pytest.approx(library.load(model).predict(make_table())[1])
+    pair = InteractionExplanation.from_json(nae("explain", model, "--pair", "size", "town", "--json")[1])
+    assert pair.feature_names == ("size", "town")
+
+
+def test_explain_shows_one_row_one_feature_and_a_pair(nae: Command, folder: Path) -> None:
+    model = folder / "price.nae"
+    out = nae("explain", model, folder / "homes.parquet", "--row", 1)[1]
+    assert "Row 1" in out
+    assert "missing" in out  # the first size is
+    assert "Köln" in nae("explain", model, "--feature", "town")[1]
+    pair = " ".join(nae("explain", model, "--pair", "size", "town")[1].split())
+    assert pair.startswith("What size (down) and town (across) do together")
+
+
+def test_show_is_a_card_with_caps(nae: Command, folder: Path) -> None:
+    out = nae("show", folder / "sold.nae")[1]
+    assert "predicts one of 2 classes of sold from 3 features" in out
+    assert "Whatever the input, size adds at most" in out
+    assert "quality on held-out rows: log loss" in out
+    card = json.loads(nae("show", folder / "sold.nae", "--json")[1])
+    assert card["classes"] == ["no", "yes"]
+    assert len(card["caps"]) == 3
+
+
+def test_compare_measures_on_rows_no_model_was_trained_on(nae: Command, folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "additive.nae"
+    data = folder / "homes.parquet"
+    words = ("fit", data, "-t", "price", "--ignore", "sold", "--additivity", "1", "-o", other, "-q", *TINY)
+    assert nae(*words)[0] == 0
+    code, out, err = nae("compare", folder / "price.nae", other, data)
+    assert code == 0, err
+    assert "On 60 rows that no model was trained on" in out
+    assert "knows only the average" in out
+    assert "price.nae and additive.nae: predictions differ by" in out
+
+
+def test_report_measures_on_rows_the_model_was_not_trained_on(nae: Command, folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    code, _, err = nae("report", folder / "price.nae", folder / "homes.parquet", "-o", page)
+    assert code == 0, err
+    assert "measuring on 60 rows the model was not trained on" in err
+    assert page.read_text().lstrip().lower().startswith("<!doctype html")
+
+
+def test_report_without_a_target_says_what_it_cannot(nae: Command, folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("size,town,garden\n50,Ulm,true\n60,Ulm,false\n")
+    code, _, err = nae("report", folder / "price.nae", data, "-o", tmp_path / "report.html")
+    assert code == 0, err
+    assert "cannot say how good the model is" in err
+
+
+def test_doctor_names_versions_and_what_is_missing(nae: Command) -> None:
+    found = json.loads(nae("doctor", "--json")[1])
+    assert found["nae"] == library.__version__
+    versions = {package["name"]: package["version"] for package in found["packages"]}
+    assert versions["numpy"] == np.__version__
+    assert nae("doctor")[0] == 0
+
+
+def test_demo_leaves_a_table_and_a_model(nae: Command, tmp_path: Path) -> None:
+    place = tmp_path / "demo"
+    code, out, _ = nae("demo", "-o", place, "--rows", 300, "--time-limit", "1s")
+    assert code == 0
+    assert "x1" in out
+    assert read_file(str(place / "waves.csv")).num_rows == 300
+    assert library.load(place / "waves.nae").feature_names == ("x1", "x2")
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(nae: Command, tmp_path: Path) -> None:
+    data, path = tmp_path / "d.csv", tmp_path / "m.nae"
+    rows = "".join(f"{i},[red]{i % 2}[/red],{i % 5}\n" for i in range(40))
+    data.write_text(f"[bold]x[/bold],:smile:,y\n{rows}")
+    assert nae("fit", data, "-t", "y", "-o", path, *TINY)[0] == 0
+    out = nae("explain", path)[1]
+    assert "[bold]x[/bold]" in out
+    assert ":smile:" in out
+
+
+def test_several_classes_are_explained_one_at_a_time(nae: Command, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "town.nae"
+    assert nae("fit", folder / "homes.parquet", "-t", "town", "-o", path, "-q", *TINY)[0] == 0
+    assert "What matters for Ulm" in nae("explain", path, "--class", "Ulm")[1]
+    code, _, err = nae("explain", path, "--class", "Ul")
+    assert (code, err) == (2, "error: This model does not explain 'Ul'. Did you mean 'Ulm'?\n")

@@ -1,0 +1,116 @@
+from pathlib import Path
+
+import pytest
+
+from nae.cli.app import app, run
+from tests.cli.conftest import Command
+
+
+def fails(nae: Command, *words: object) -> str:
+    """Run what must fail and return the one line that says why; remarks may stand before it."""
+    code, out, err = nae(*words)
+    assert (code, out) == (2, "")
+    assert err.count("error: ") == 1, err
+    assert "Traceback" not in err
+    lines = err.splitlines(keepends=True)
+    assert lines[-1].startswith("error: ")
+    return lines[-1]
+
+
+def test_an_unknown_target_names_the_nearest(nae: Command, folder: Path) -> None:
+    err = fails(nae, "fit", folder / "homes.parquet", "-t", "prize", "-o", folder / "x.nae")
+    assert err == "error: The table has no target column 'prize'. Did you mean 'price'?\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("fit", "{data}", "-t", "price", "--additivity", "2", "-o", "{tmp}/m.nae"), "additivity"),
+        (("fit", "{data}", "-t", "price", "--members", "0", "-o", "{tmp}/m.nae"), "n_members"),
+        (("fit", "{data}", "-t", "price", "--time-limit", "soon", "-o", "{tmp}/m.nae"), "must look like"),
+        (("fit", "{data}", "-t", "price", "-o", "{tmp}/none/m.nae"), "folder that exists"),
+        (("fit", "{data}", "-t", "price", "-o", "-"), "must be written to a file"),
+        (("fit", "{data}", "-t", "price", "-o", "{tmp}"), "is a folder"),
+        (("fit", "{data}", "-t", "town", "--task", "regression", "-o", "{tmp}/m.nae"), "row 1 holds"),
+        (("fit", "{data}", "-t", "sold", "--loss", "poisson", "-o", "{tmp}/m.nae"), "--loss is for regressions"),
+        (("fit", "{data}", "-t", "price", "--loss", "poison", "-o", "{tmp}/m.nae"), "Did you mean 'poisson'"),
+        (("fit", "{data}", "-t", "price", "--ignore", "towns", "-o", "{tmp}/m.nae"), "Did you mean 'town'"),
+        (("fit", "{data}"), "--target"),
+        (("fit", "{data}", "--targett", "price"), "--target"),
+        (("fitt",), "fit"),
+        (("predict", "{folder}/prise.nae", "{data}"), "Did you mean 'price.nae'"),
+        (("predict", "{data}", "{data}"), "homes.parquet"),
+        (("predict", "{folder}/price.nae", "{data}", "-o", "{tmp}/o.xlsx"), "must say the format"),
+        (("explain", "{folder}/price.nae", "--row", "1"), "--row needs a table"),
+        (("explain", "{folder}/price.nae", "{data}", "--row", "301"), r"--row must be in [1, 300]; got 301"),
+        (("explain", "{folder}/price.nae", "--feature", "sise"), "Did you mean 'size'"),
+        (("explain", "{folder}/price.nae", "--pair", "size", "towm"), "Did you mean 'town'"),
+        (("explain", "{folder}/price.nae", "--pair", "a", "b", "--feature", "c"), "at once"),
+        (("compare", "{folder}/price.nae", "{data}"), "at least two models"),
+        (("compare", "{folder}/price.nae", "{folder}/sold.nae", "{data}"), "the same classes"),
+        (("report", "{folder}/price.nae", "{data}", "-t", "prize"), "Did you mean 'price'"),
+        (("serve", "{tmp}/none.nae"), "No file is at"),
+        (("serve", "{tmp}"), "must hold model files"),
+    ],
+)
+def test_what_the_user_can_mend_is_one_sentence(
+    nae: Command, folder: Path, tmp_path: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    places = {"folder": folder, "tmp": tmp_path, "data": folder / "homes.parquet"}
+    assert sentence in fails(nae, *(word.format(**places) for word in words))
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (["1,5"] * 30, "must vary; all its values are 5"),
+        (["1,"] * 30, "must hold values; all of them are missing"),
+        (["inf,1", *["1,2", "3,4"] * 15], "'a' must hold finite numbers; row 1 holds infinity"),
+        ([f"{i},name{i}" for i in range(60)], "it holds 60 different texts"),
+    ],
+)
+def test_a_target_that_cannot_be_learned_is_named(nae: Command, tmp_path: Path, rows: list[str], sentence: str) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("\n".join(["a,y", *rows]))
+    assert sentence in fails(nae, "fit", data, "-t", "y", "-o", tmp_path / "m.nae")
+
+
+def test_a_column_that_is_missing_when_predicting_names_the_nearest(nae: Command, folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("siez,town,garden\n1,Ulm,true\n")
+    err = fails(nae, "predict", folder / "price.nae", data)
+    assert "no column the model was trained on, 'size'. Did you mean 'siez'?" in err
+
+
+def test_debug_shows_where_an_error_comes_from(nae: Command, tmp_path: Path) -> None:
+    code, _, err = nae("show", tmp_path / "none.nae", "--debug")
+    assert code == 2
+    assert "Traceback" in err
+    assert "FormatError" in err
+
+
+def test_a_defect_of_the_program_is_no_fault_of_the_user(nae: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nae.cli.doctor._packages", lambda: 1 / 0)
+    code, _, err = nae("doctor")
+    assert code == 1
+    assert err == "error: ZeroDivisionError: division by zero; this is a defect of nae, and --debug shows where.\n"
+
+
+def test_ctrl_c_is_a_code_of_its_own(nae: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nae.cli.doctor._packages", interrupt)
+    assert nae("doctor") == (130, "", "stopped.\n")
+
+
+def test_help_and_version_are_no_errors(nae: Command) -> None:
+    for words in ((), ("--help",), ("fit", "--help")):
+        assert nae(*words)[0] == 0
+    assert nae("--version")[1].startswith("nae ")
+
+
+def test_every_command_is_there() -> None:
+    names = {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert names >= {"fit", "predict", "explain", "report", "compare", "show", "serve", "demo", "doctor"}
+    assert run(["--version"]) == 0

@@ -1,0 +1,134 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics import log_loss, roc_auc_score
+
+from nae.cli.columns import align, check_finite, find_column, remarks
+from nae.cli.options import parse_additivity, parse_duration
+from nae.cli.quality import _auc, _measure_classes, _measure_numbers
+from nae.cli.reading import read_file
+from nae.cli.splits import split_rows
+from nae.cli.writing import check_output, write_table
+from nae.encoding import Schema
+from nae.encoding.schema import Category, Number
+from nae.errors import ConfigError, DataError
+
+TABLE = pa.table({"a": [1.5, None], "b": ["x", 'y,"z']})
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("5m", 300), ("1h30m", 5400), ("1.5h", 5400), ("1d", 86400)]
+)
+def test_durations_are_seconds(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5x", "-3s", "0", "1m2", "5m!"])
+def test_a_duration_that_is_none_is_an_error(text: str) -> None:
+    with pytest.raises(ConfigError, match="must look like 90s, 5m or 1h30m"):
+        parse_duration(text)
+
+
+def test_additivity_is_a_number_or_left_to_the_estimator() -> None:
+    assert parse_additivity("0.9") == 0.9
+    assert parse_additivity("auto") == "auto"
+    assert parse_additivity(None) is None
+
+
+def test_ranking_is_measured_as_scikit_learn_does() -> None:
+    random = np.random.default_rng(0)
+    truth, score = random.integers(0, 2, size=200), random.integers(0, 9, size=200) / 9  # many ties
+    assert _auc(truth == 1, score) == pytest.approx(roc_auc_score(truth, score))
+
+
+def test_classes_are_measured_as_scikit_learn_does() -> None:
+    random = np.random.default_rng(0)
+    codes, found = random.integers(0, 3, size=200), random.dirichlet(np.ones(3), size=200)
+    rule = np.full((200, 3), 1 / 3)
+    measures = {one.name: one for one in _measure_classes(codes, found, rule)}
+    assert measures["log loss"].value == pytest.approx(log_loss(codes, found))
+    assert measures["log loss"].baseline == pytest.approx(np.log(3))
+    assert measures["accuracy"].value == np.mean(found.argmax(axis=1) == codes)
+
+
+def test_numbers_are_measured_beside_the_mean() -> None:
+    truth = np.array([1.0, 2.0, 6.0])
+    measures = {one.name: one for one in _measure_numbers(truth, truth + np.array([1.0, -1.0, 1.0]), np.full(3, 3.0))}
+    assert measures["RMSE"].value == 1
+    assert measures["RMSE"].baseline == pytest.approx(np.sqrt(14 / 3))
+    assert measures["mean absolute error"].value == 1
+    assert measures["R²"].baseline == pytest.approx(0)
+
+
+def test_a_split_keeps_the_share_of_every_class() -> None:
+    target = np.array(["a"] * 80 + ["b"] * 20, dtype=object)
+    split = split_rows(target, test_size=0.25, seed=0, is_classes=True)
+    assert (target[split.test] == "b").sum() == 5
+    assert sorted([*split.training, *split.test]) == list(range(100))
+    again = split_rows(target, test_size=0.25, seed=0, is_classes=True)
+    np.testing.assert_array_equal(split.test, again.test)
+
+
+def test_few_rows_are_all_trained_on() -> None:
+    assert len(split_rows(np.arange(10.0), test_size=0.2, seed=0, is_classes=False).test) == 0
+
+
+@pytest.mark.parametrize("size", [-0.1, 1.0])
+def test_a_test_size_must_leave_rows(size: float) -> None:
+    with pytest.raises(ConfigError, match=r"--test-size must be in \[0, 1\)"):
+        split_rows(np.arange(100.0), test_size=size, seed=0, is_classes=False)
+
+
+def test_a_column_is_found_although_a_blank_was_added() -> None:
+    table = pa.table({"target ": [1], "other": [2]})
+    assert find_column("target", table) == "target "
+    with pytest.raises(DataError, match=r"no target column 'targte'\. Did you mean 'target '\?"):
+        find_column("targte", table, role="target column")
+
+
+def test_blanks_that_leave_two_columns_are_not_guessed_at() -> None:
+    with pytest.raises(DataError, match="no column 'a'"):
+        find_column("a", pa.table({" a": [1], "a ": [2]}))
+
+
+def test_columns_are_brought_into_the_model_s_order_and_names() -> None:
+    schema = Schema((Number("size", np.array([0.0, 1.0])), Category("town", ("Ulm",))))
+    table = pa.table({"town ": ["Ulm"], "extra": [0], "size": ["0.5"]})
+    assert align(table, schema).to_pydict() == {"size": [0.5], "town": ["Ulm"]}
+    with pytest.raises(DataError, match="Column 'size' must hold numbers; row 2 holds 'big'"):
+        align(pa.table({"town": ["Ulm", "Ulm"], "size": ["0.5", "big"]}), schema)
+
+
+def test_infinity_is_named_with_its_row() -> None:
+    with pytest.raises(DataError, match="'a' must hold finite numbers; row 2 holds infinity"):
+        check_finite(pa.table({"a": [1.0, np.inf]}), ["a"])
+
+
+def test_a_number_column_with_one_word_is_remarked_on() -> None:
+    [remark] = remarks(pa.table({"a": [*map(str, range(20)), "n.a.?"]}), ["a"])
+    assert "row 21 holds 'n.a.?'" in remark
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "feather", "jsonl", "csv.gz", "csv.zst"])
+def test_what_is_written_is_read_again(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out.{ending}"
+    write_table(TABLE, str(path))
+    assert read_file(str(path)).to_pydict() == TABLE.to_pydict()
+
+
+def test_what_json_does_not_have_is_written_as_null(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    write_table(pa.table({"a": [np.nan, np.inf, 1.0]}), str(path))
+    assert [json.loads(line)["a"] for line in path.read_text().splitlines()] == [None, None, 1.0]
+
+
+def test_an_output_that_cannot_be_written_is_known_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="must say the format"):
+        check_output(str(tmp_path / "out.xlsx"))
+    with pytest.raises(ConfigError, match="folder that exists"):
+        check_output(str(tmp_path / "none" / "out.csv"))
+    with pytest.raises(ConfigError, match=r"--format must be one of .* Did you mean 'parquet'"):
+        check_output("-", form="parket")

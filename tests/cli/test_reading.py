@@ -1,0 +1,176 @@
+import bz2
+import gzip
+import io
+import json
+import lzma
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from nae.cli.dialect import guess_delimiter
+from nae.cli.reading import read_file
+from nae.errors import DataError
+
+TABLE = pa.table({"a": [1.5, 2.5, None], "b": ["x", "y,z", None]})
+TRICKY = (
+    '\ufeffname;"size; in m²";note;target \r\n'
+    'Köln;1,5;"two\r\nlines";10,25\r\n'
+    '"Aa;chen";2,25;plain;20,5\r\n'
+    "Ulm;;;30\r\n"
+)
+
+
+def as_csv(table: pa.Table, delimiter: str = ",") -> bytes:
+    sink = io.BytesIO()
+    pa.csv.write_csv(table, sink, pa.csv.WriteOptions(delimiter=delimiter))
+    return sink.getvalue()
+
+
+def as_parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pa.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+def as_feather(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pa.feather.write_feather(table, sink)
+    return sink.getvalue()
+
+
+def as_stream(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def as_lines(table: pa.Table) -> bytes:
+    return "\n".join(json.dumps(row) for row in table.to_pylist()).encode()
+
+
+def zipped(content: bytes, names: tuple[str, ...] = ("a.csv",)) -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name in names:
+            archive.writestr(name, content)
+    return sink.getvalue()
+
+
+def packed(content: bytes, codec: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as stream:
+        stream.write(content)
+    return sink.getvalue().to_pybytes()
+
+
+def read(tmp_path: Path, content: bytes) -> pa.Table:
+    path = tmp_path / "data"  # no ending: the content says what it is
+    path.write_bytes(content)
+    return read_file(str(path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        as_csv(TABLE),
+        as_csv(TABLE, "\t"),
+        as_csv(TABLE, "|"),
+        as_parquet(TABLE),
+        as_feather(TABLE),
+        as_stream(TABLE),
+        as_lines(TABLE),
+        json.dumps(TABLE.to_pylist()).encode(),
+    ],
+    ids=["csv", "tsv", "pipes", "parquet", "feather", "arrow stream", "json lines", "json list"],
+)
+def test_every_format_is_known_by_its_content(tmp_path: Path, content: bytes) -> None:
+    assert read(tmp_path, content).to_pydict() == TABLE.to_pydict()
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [gzip.compress, bz2.compress, lzma.compress, zipped, lambda c: packed(c, "zstd"), lambda c: packed(c, "lz4")],
+    ids=["gz", "bz2", "xz", "zip", "zstd", "lz4"],
+)
+@pytest.mark.parametrize("make", [as_csv, as_parquet], ids=["csv", "parquet"])
+def test_compressed_files_are_unpacked(tmp_path: Path, pack: object, make: object) -> None:
+    assert read(tmp_path, pack(make(TABLE))).to_pydict() == TABLE.to_pydict()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_semicolons_decimal_commas_a_mark_and_quoted_newlines_are_read(tmp_path: Path, encoding: str) -> None:
+    text = TRICKY if encoding == "utf-8" else TRICKY.lstrip("\ufeff")
+    table = read(tmp_path, text.encode(encoding))
+    assert table.column_names == ["name", "size; in m²", "note", "target "]
+    assert table.to_pydict() == {
+        "name": ["Köln", "Aa;chen", "Ulm"],
+        "size; in m²": [1.5, 2.25, None],
+        "note": ["two\r\nlines", "plain", None],
+        "target ": [10.25, 20.5, 30.0],
+    }
+
+
+def test_the_western_code_page_is_read(tmp_path: Path) -> None:
+    assert read(tmp_path, "town\nKöln\n".encode("cp1252")).to_pydict() == {"town": ["Köln"]}
+
+
+def test_a_column_is_text_when_its_last_value_is(tmp_path: Path) -> None:
+    content = "a\n" + "1\n" * 200_000 + "late\n"
+    assert read(tmp_path, content.encode()).column("a")[-1].as_py() == "late"
+
+
+@pytest.mark.parametrize("name", ["[m²]", "{x}"])
+def test_a_header_may_begin_like_json(tmp_path: Path, name: str) -> None:
+    assert read(tmp_path, f"{name},b\n1,2\n".encode()).column_names == [name, "b"]
+
+
+def test_a_comma_inside_quotes_is_no_delimiter() -> None:
+    assert guess_delimiter('a;b\n"1,2,3";4\n"5,6,7";8\n') == ";"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "must hold a table; it is empty"),
+        (b" \n ", "must hold a table; it is empty"),
+        (b"a,b\n", "must hold rows"),
+        (b"a,b\n1,2\n3\n", r"must have 2 fields in every row; row 2 has 1: '3'"),
+        (b"a,a\n1,2\n", "'a' stands for 2 columns"),
+        (b"\x1f\x8bnonsense", "is compressed and cannot be unpacked"),
+        (zipped(b"a\n1\n", ("a.csv", "b.csv")), "the archive holds 2 files"),
+        (b"PAR1 and then nothing", "cannot be read"),
+        (b"\x00\x01\x02\x03", "neither text nor a format known here"),
+        (b'[{"a": 1', "cannot be read as JSON"),
+        (b'[{"a": 1}, 2]', "must hold a list of JSON objects"),
+        (b'{"a": 1}\n{"a": ', "cannot be read"),
+    ],
+)
+def test_a_broken_file_is_one_sentence(tmp_path: Path, content: bytes, words: str) -> None:
+    with pytest.raises(DataError, match=words) as caught:
+        read(tmp_path, content)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_names_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "homes.csv").write_text("a\n1\n")
+    with pytest.raises(DataError, match=r"No file is at .*home.csv\. Did you mean 'homes.csv'\?"):
+        read_file(str(tmp_path / "home.csv"))
+
+
+def test_a_folder_is_no_table(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is a folder"):
+        read_file(str(tmp_path))
+
+
+def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(gzip.compress(b"a\n1\n"))
+
+    monkeypatch.setattr("sys.stdin", Stdin())
+    assert read_file("-").to_pydict() == {"a": [1]}
