@@ -8,6 +8,7 @@ import argparse
 import json
 import math
 import multiprocessing
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchmarks.durations import read_duration
-from benchmarks.machine import describe
+from benchmarks.machine import ForeignLoad, describe, peak_memory_mb
 
 __all__ = ["Measured", "Point", "add_command", "measure_rows", "measure_steps", "points", "run_cost"]
 
@@ -80,6 +81,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to a command line."""
     parser = commands.add_parser("cost", help="cost against rows, features, experts, members", description=__doc__)
     parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of torch; all processors unless given")
     parser.add_argument("--time-budget", default="5m", help="begin no further measurement after so long")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/cost.json"), help="the measurements")
     parser.add_argument("--draw-only", action="store_true", help="page and picture from measurements that exist")
@@ -89,9 +91,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 def run_cost(given: argparse.Namespace) -> None:
     """Measure, then write numbers, page and picture side by side."""
     if not given.draw_only:
-        found = list(_measure_all(given.device, read_duration(given.time_budget)))
+        found = list(_measure_all(given.device, given.threads, read_duration(given.time_budget)))
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        content = {"machine": describe(), "points": [asdict(measured) for measured in found]}
+        content = {
+            "machine": f"{describe()}, {given.threads} threads",
+            "points": [asdict(measured) for measured in found],
+        }
         given.out.write_text(json.dumps(content, indent=1) + "\n")
     from benchmarks.cost_page import write_page
 
@@ -158,23 +163,22 @@ def _settings(point: Point, device: str) -> Measured:
     )
 
 
-def _measure(point: Point, device: str) -> Measured:
+def _measure(point: Point, device: str, threads: int) -> Measured:
     """Measure one point; it has this process to itself."""
-    from benchmarks.machine import ForeignLoad, peak_memory_mb
+    import torch
 
+    torch.set_num_threads(threads)
     others, started = ForeignLoad(), time.perf_counter()
     found = (measure_rows if point.axis == "rows" else measure_steps)(point, device)
     load = others.since(time.perf_counter() - started)
     memory = peak_memory_mb()
     if device.startswith("cuda"):
-        import torch
-
         memory = torch.cuda.max_memory_reserved() / 1e6
         found = replace(found, device=torch.cuda.get_device_name())
     return replace(found, memory_mb=memory, foreign_load=load)
 
 
-def _measure_all(device: str, budget_seconds: float) -> Iterator[Measured]:
+def _measure_all(device: str, threads: int, budget_seconds: float) -> Iterator[Measured]:
     end = time.monotonic() + budget_seconds
     context = multiprocessing.get_context("spawn")
     for point in points():
@@ -183,7 +187,7 @@ def _measure_all(device: str, budget_seconds: float) -> Iterator[Measured]:
         else:
             with ProcessPoolExecutor(1, mp_context=context) as pool:
                 try:
-                    found = pool.submit(_measure, point, device).result()
+                    found = pool.submit(_measure, point, device, threads).result()
                 except (BrokenProcessPool, RuntimeError) as error:  # killed, or out of memory
                     found = Measured(point, reason=str(error).splitlines()[0][:200])
         step = math.nan if found.step_seconds is None else 1e3 * found.step_seconds

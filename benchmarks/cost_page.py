@@ -38,7 +38,7 @@ def render_cost(machine: str, found: list[Measured], *, picture: str) -> str:
         "# Cost of a fit\n",
         f"Made by `python -m benchmarks cost` on {machine}; trained on {' / '.join(devices)}.",
         "Default settings but for what an axis varies; the rows are random numbers.",
-        "*Computed* columns are the measured step times the steps of an epoch, or of the longest fit the defaults allow;",
+        "*Computed* columns are the measured step times the steps of an epoch, or of the longest fit there can be;",
         "most fits stop earlier, when validation no longer improves.",
     ]
     if busy:
@@ -106,9 +106,9 @@ def draw(found: list[Measured], path: Path) -> None:
         else:
             _draw_steps(panel, chosen)
         _dress(panel, axis, chosen)
-    for panel in panels[2:]:
-        panel.sharey(panels[1])
-    panels[1].autoscale(axis="y")
+    steps = [1e3 * each.step_seconds for each in found if each.point.axis != "rows" and each.step_seconds]
+    for panel in panels[1:] if steps else ():
+        panel.set_ylim(min(steps) / 1.5, max(steps) * 2)  # the same scale, to be compared
     figure.savefig(path)
 
 
@@ -140,9 +140,11 @@ def _draw_steps(panel: "Axes", found: list[Measured]) -> None:
 def _dress(panel: "Axes", axis: str, found: list[Measured]) -> None:
     from matplotlib.ticker import FuncFormatter, NullLocator
 
+    panel.set_xlabel(axis)
+    if not found:
+        return
     panel.set_xscale("log", base=10 if axis == "rows" else 2)
     panel.set_yscale("log")
-    panel.set_xlabel(axis)
     panel.set_title(_constants(axis, found).rstrip("."), fontsize=9)
     panel.set_xticks([each.point.size for each in found])
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -87,6 +87,8 @@ def split(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any]) -> Split:
     rows = np.arange(len(y))
     if dataset.n_leading_train is None:
         rest, test = divide(rows, TEST_SHARE)
+    elif len(rows) <= dataset.n_leading_train:
+        raise DataError(f"{dataset.name} must have more than {dataset.n_leading_train:,} rows; it has {len(rows):,}.")
     else:
         rest, test = rows[: dataset.n_leading_train], rows[dataset.n_leading_train :]
     train, validation = divide(rest, VALIDATION_SHARE)

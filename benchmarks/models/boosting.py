@@ -60,7 +60,7 @@ class LightGBM:
         """Fit until validation stops improving."""
         import lightgbm
 
-        prepare = _as_categories(split.train.X, is_named_plainly=True)
+        prepare = _as_categories(split.train.X)
         estimator = lightgbm.LGBMRegressor if split.dataset.task == "regression" else lightgbm.LGBMClassifier
         model = estimator(
             n_estimators=budget.n_trees,
@@ -121,10 +121,10 @@ def _category_names(X: "pd.DataFrame") -> list[str]:
     return [str(name) for name in X.columns if X[name].dtype.kind not in "biuf"]
 
 
-def _as_categories(train: "pd.DataFrame", *, is_named_plainly: bool = False) -> Callable[["pd.DataFrame"], Any]:
+def _as_categories(train: "pd.DataFrame") -> Callable[["pd.DataFrame"], Any]:
     """Return a function that turns text into categories; a level that training lacks becomes missing.
 
-    LightGBM wants names without punctuation: with ``is_named_plainly``, columns are called by their numbers.
+    XGBoost and LightGBM want names without brackets, so columns are called by their numbers.
     """
     import pandas as pd
 
@@ -133,7 +133,7 @@ def _as_categories(train: "pd.DataFrame", *, is_named_plainly: bool = False) -> 
     def prepare(X: "pd.DataFrame") -> "pd.DataFrame":
         columns = {name: X[name].where(X[name].isin(dtype.categories)) for name, dtype in levels.items()}
         found = X.assign(**columns).astype(levels)
-        return found.set_axis([f"x{i}" for i in range(found.shape[1])], axis=1) if is_named_plainly else found
+        return found.set_axis([f"x{i}" for i in range(found.shape[1])], axis=1)
 
     return prepare
 

@@ -1,0 +1,99 @@
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import models
+from benchmarks.datasets import Split, Task
+from benchmarks.models import MODELS, Budget, Entry, Fitted, entry_named
+from benchmarks.models.boosting import XGBoost
+from benchmarks.models.ebm import EBM
+from benchmarks.models.linear import Linear
+from benchmarks.models.ours import NAE
+from nae.errors import ConfigError
+from tests.benchmarks.generated import make_split
+
+TASKS: tuple[Task, ...] = ("regression", "binary", "multiclass")
+PEERS = [entry for entry in MODELS if not isinstance(entry.model, NAE)]
+SMALL = Budget(threads=1, n_trees=60)
+
+
+@pytest.fixture(scope="module")
+def splits() -> dict[Task, Split]:
+    return {task: make_split(task) for task in TASKS}
+
+
+def fit(entry: Entry, split: Split) -> Fitted:
+    for module in entry.model.modules:
+        if importlib.util.find_spec(module.partition(".")[0]) is None:
+            pytest.skip(f"{entry.label} is not installed; the extra 'bench' brings it")
+    return entry.model.fit(split, SMALL)
+
+
+def error(split: Split, fitted: Fitted) -> float:
+    found = fitted.predict(split.test.X)
+    if split.dataset.task == "regression":
+        return float(np.mean((found - split.test.y) ** 2) / np.var(split.test.y))
+    assert found.shape == (len(split.test), split.n_classes)
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-5)
+    return float(np.mean(found.argmax(axis=1) != split.test.y)) / (1 - 1 / split.n_classes)
+
+
+def every_peer_on_every_task() -> Iterator[Any]:
+    for entry in PEERS:
+        for task in TASKS:
+            is_slow = isinstance(entry.model, EBM) and (entry.model.has_pairs or task != "regression")
+            marks = [pytest.mark.slow] if is_slow else []
+            yield pytest.param(entry, task, marks=marks, id=f"{entry.name}-{task}")
+
+
+@pytest.mark.parametrize(("entry", "task"), every_peer_on_every_task())
+def test_every_peer_learns_from_numbers_categories_and_missing_values(
+    entry: Entry, task: Task, splits: dict[Task, Split]
+) -> None:
+    assert error(splits[task], fit(entry, splits[task])) < 0.9  # 1 is what a constant gets
+
+
+def test_ours_is_fitted_with_its_defaults_on_training_and_validation_rows(
+    splits: dict[Task, Split], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = {}
+
+    @dataclass
+    class Recorder:
+        parameters: dict[str, object]
+
+        def fit(self, X: object, y: np.ndarray) -> "Recorder":
+            seen[len(y)] = self.parameters
+            return self
+
+    monkeypatch.setattr("nae.NAERegressor", lambda **parameters: Recorder(parameters), raising=False)
+    NAE(additivity=0.9).fit(splits["regression"], Budget(threads=3, seed=7))
+    assert seen == {320: {"additivity": 0.9, "n_jobs": 3, "random_state": 7, "device": "cpu"}}
+
+
+def test_a_level_that_training_lacks_is_missing_for_boosted_trees(splits: dict[Task, Split]) -> None:
+    pytest.importorskip("xgboost", reason="XGBoost is not installed; the extra 'bench' brings it")
+    split = splits["regression"]
+    fitted = XGBoost().fit(split, SMALL)
+    strange = split.test.X.assign(colour="ultraviolet")
+    np.testing.assert_array_equal(fitted.predict(strange), fitted.predict(split.test.X.assign(colour=None)))
+
+
+def test_splines_beat_lines_on_a_wave(splits: dict[Task, Split]) -> None:
+    split = splits["regression"]
+    plain, curved = (error(split, Linear(has_splines=has).fit(split, SMALL)) for has in (False, True))
+    assert curved < 0.6 * plain
+
+
+def test_names_are_unique_and_ours_comes_first() -> None:
+    assert len({entry.name for entry in MODELS}) == len(MODELS)
+    assert MODELS[0].name == models.OURS
+
+
+def test_an_unknown_model_gets_the_nearest_one() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'lightgbm'"):
+        entry_named("lightgmb")

@@ -1,0 +1,112 @@
+import math
+
+import pytest
+
+from benchmarks.datasets import dataset_named
+from benchmarks.models import entry_named
+from benchmarks.store import Report
+from benchmarks.tables import Results, markdown_table, render_suite
+
+
+def done(dataset: str, model: str, **scores: float) -> Report:
+    return Report(dataset, model, "done", fit_seconds=1.5, predict_seconds=0.01, peak_memory_mb=250.0, **scores)
+
+
+REPORTS = (
+    done("housing", "nae", rmse=0.42, additivity=0.5, interaction_share=0.1, cancellation=0.9),
+    done("housing", "lightgbm", rmse=0.43),
+    done("housing", "xgboost", rmse=0.42),
+    done("magic", "nae", auc=0.93, log_loss=0.31),
+    done("magic", "lightgbm", auc=0.94, log_loss=0.30),
+    Report("magic", "xgboost", "failed", "ended with status -9: killed"),
+    done("income", "nae", auc=0.93, log_loss=0.28),
+    done("income", "lightgbm", auc=0.92, log_loss=0.29),
+    Report("concrete", "ebm", "unavailable", "interpret is needed"),
+)
+ENTRIES = [entry_named(name) for name in ("nae", "lightgbm", "xgboost")]
+
+
+def section(page: str, title: str) -> list[list[str]]:
+    """Return the cells of the table under a heading."""
+    body = page.split(f"## {title}\n")[1].split("\n## ", maxsplit=1)[0]
+    lines = [line for line in body.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "---" not in line]
+
+
+def test_lower_errors_rank_first_and_ties_share_their_ranks() -> None:
+    assert Results(REPORTS).ranks(dataset_named("housing"), ENTRIES) == {"nae": 1.5, "xgboost": 1.5, "lightgbm": 3.0}
+
+
+def test_higher_scores_rank_first_and_a_failed_run_is_last() -> None:
+    assert Results(REPORTS).ranks(dataset_named("magic"), ENTRIES) == {"lightgbm": 1.0, "nae": 2.0, "xgboost": 3.0}
+
+
+def test_a_data_set_that_a_model_has_not_met_yet_has_no_ranks() -> None:
+    assert Results(REPORTS).ranks(dataset_named("income"), ENTRIES) is None
+    assert Results(REPORTS).ranks(dataset_named("income"), ENTRIES[:2]) == {"nae": 1.0, "lightgbm": 2.0}
+
+
+def test_the_page_has_mean_ranks_over_complete_data_sets_only() -> None:
+    table = section(render_suite(REPORTS), "Ranks")
+    assert table[0] == ["", "NAE", "LightGBM", "XGBoost"]
+    assert table[-1] == ["mean of 2", "**1.75**", "2.00", "2.25"]
+
+
+def test_a_duel_counts_wins_ties_and_the_ratio_of_errors() -> None:
+    duel = Results(REPORTS).duel("nae", "lightgbm")
+    assert (duel.wins, duel.ties, duel.n) == (2, 0, 3)
+    assert duel.error_ratio == pytest.approx(math.prod([0.43 / 0.42, 0.06 / 0.07, 0.08 / 0.07]) ** (1 / 3))
+    tied = Results(REPORTS).duel("nae", "xgboost")
+    assert (tied.wins, tied.ties, tied.n) == (0, 1, 1)
+
+
+def test_the_page_says_how_often_ours_wins() -> None:
+    table = section(render_suite(REPORTS), "Wins")
+    assert table[1][:2] == ["against LightGBM", "2 of 3"]
+    assert table[2][:2] == ["against XGBoost", "0 of 1 (1 ties)"]
+
+
+def test_the_best_score_is_bold_and_others_are_not() -> None:
+    table = {line[0]: line[1:] for line in section(render_suite(REPORTS), "Scores")}
+    assert table["Housing, RMSE ↓"] == ["**0.4200**", "0.4300", "**0.4200**"]
+    assert table["Magic, AUC ↑"] == ["0.9300", "**0.9400**", "failed"]
+    assert table["Income, AUC ↑"] == ["**0.9300**", "0.9200", "–"]
+
+
+def test_the_lowest_log_loss_is_bold() -> None:
+    table = {line[0]: line[1:] for line in section(render_suite(REPORTS), "Log loss")}
+    assert table == {
+        "": ["NAE", "LightGBM", "XGBoost"],
+        "Magic": ["0.3100", "**0.3000**", "–"],
+        "Income": ["**0.2800**", "0.2900", "–"],
+    }
+
+
+def test_runs_without_a_score_say_why() -> None:
+    table = section(render_suite(REPORTS), "Runs without a score")
+    assert ["xgboost on magic", "failed", "ended with status -9: killed"] in table
+    assert ["ebm on concrete", "unavailable", "interpret is needed"] in table
+
+
+def test_variants_of_ours_are_shown_but_do_not_crowd_the_ranking() -> None:
+    page = render_suite((*REPORTS, done("housing", "nae-0.9", rmse=0.41)))
+    assert section(page, "Scores")[0] == ["", "NAE", "LightGBM", "XGBoost", "NAE 0.9"]
+    assert section(page, "Ranks")[0] == ["", "NAE", "LightGBM", "XGBoost"]
+
+
+def test_additivity_stands_with_the_two_numbers_that_keep_it_honest() -> None:
+    assert ["Housing", "0.500 / 0.100 / 0.90"] in section(render_suite(REPORTS), "How additive")
+
+
+def test_the_page_warns_of_seconds_measured_on_a_shared_machine() -> None:
+    assert "shared the machine" not in render_suite(REPORTS)
+    busy = Report("housing", "nae", "done", rmse=0.42, foreign_load=0.4)
+    assert "**1 of 1 runs shared the machine**: others used up to 40% of it" in render_suite([busy])
+
+
+def test_a_page_of_no_runs_is_still_a_page() -> None:
+    assert render_suite([]).startswith("# Suite")
+
+
+def test_a_markdown_table_aligns_numbers_to_the_right() -> None:
+    assert markdown_table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | --: |\n| x | 1 |"
