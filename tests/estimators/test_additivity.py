@@ -30,6 +30,7 @@ def test_full_additivity_is_a_generalized_additive_model(X, y, estimator):
     np.testing.assert_array_equal(model.contributions(moved).values[:, [0, 2]], found.values[:, [0, 2]])
 
 
+@pytest.mark.filterwarnings("ignore:additivity=.* was asked for")
 def test_more_additivity_is_measured_where_more_is_asked_for(X, y):
     found = {}
     for target in (None, 0.7, 0.95):
@@ -40,6 +41,7 @@ def test_more_additivity_is_measured_where_more_is_asked_for(X, y):
     assert found[0.7] > 0.6
 
 
+@pytest.mark.filterwarnings("ignore:additivity=0.9 was asked for")
 def test_the_dial_prefers_epochs_that_reached_the_target(X, y):
     history = NAERegressor(additivity=0.9, max_epochs=60, batch_size=128, **FAST).fit(X, y).history_
     reached = [epoch.epoch for epoch in history if epoch.additivity >= 0.88 and epoch.validation is not None]

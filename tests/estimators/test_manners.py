@@ -23,6 +23,7 @@ def y(X) -> np.ndarray:
     return X[:, 0] * np.sign(X[:, 1])
 
 
+@pytest.mark.filterwarnings("ignore:additivity=0.8 was asked for")
 def test_the_history_tells_every_epoch(X, y):
     history = NAERegressor(additivity=0.8, **FAST).fit(X, y).history_
     assert len(history) == 5
@@ -107,6 +108,7 @@ def test_callbacks_must_be_functions(X, y, callbacks):
         NAERegressor(callbacks=callbacks, **FAST).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:additivity=0.9 was asked for")
 def test_a_progress_bar_is_shown_on_request(X, y, capsys):
     NAERegressor(verbose=True, additivity=0.9, **FAST).fit(X, y)
     shown = capsys.readouterr().out
