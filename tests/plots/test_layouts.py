@@ -283,8 +283,12 @@ def test_a_frontier_sorts_its_points_by_series_and_additivity() -> None:
     layout = lay_out_frontier(points, score_label="RMSE")
     assert [name for name, _ in layout.series] == ["dial", ""]
     assert [point.additivity for point in layout.series[0][1]] == [0.4, 0.9]
-    assert layout.series[1][1][0] == FrontierPoint(0.7, 0.44, label="0.75", is_chosen=True)
+    assert layout.series[1][1][0] == FrontierPoint(0.7, 0.44, label="asked for 0.75", is_chosen=True)
     assert layout.note.startswith("lower is better")
+    path = [SimpleNamespace(additivity=0.5, validation=0.2, standard_error=0.01, target=None, is_chosen=False)]
+    found = lay_out_frontier(path)
+    assert found.y_label == "validation loss"
+    assert found.series[0][1][0] == FrontierPoint(0.5, 0.2, 0.01, "flexible")
     with pytest.raises(UserError, match="A frontier needs at least one point"):
         lay_out_frontier([])
 

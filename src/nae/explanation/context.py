@@ -21,7 +21,7 @@ from nae.tables.routing import SoftmaxRouting
 
 __all__ = ["context_parts", "few_rows", "raw_parts"]
 
-_CHUNK = 1_000_000  # numbers an array over a chunk of rows may hold
+_CHUNK = 2_000_000  # numbers an array over a chunk of rows may hold
 # Gauss-Legendre points on [0, 1]. What the quadrature misses is put back by `_close`.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2

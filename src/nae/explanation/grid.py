@@ -90,8 +90,9 @@ def make_axis(model: TableModel, i: int, line: Cells) -> Axis:
         low = feature.knots[np.where(inside, within, 0)]
         high = feature.knots[np.where(inside & (fraction > 0), within + 1, np.where(inside, within, 0))]
         numbers = np.where(inside, low * (1 - fraction) + high * fraction, np.nan)
+    labels = feature.labels
     texts = [
-        feature.labels[at] if part == 0 else f"{number:.6g}"
+        labels[at] if part == 0 else f"{number:.6g}"
         for at, part, number in zip(within, fraction, numbers, strict=True)
     ]
     slots = model.schema.slots(i)

@@ -171,6 +171,7 @@ def _shape(model: TableModel, i: int, *, members: Array, cells: Cells | None, do
     statistics = require_statistics(model)
     feature, slots = model.schema.features[i], model.schema.slots(i)
     order = value_order(feature, statistics.mean[slots])
+    labels, roles = feature.labels, _roles(feature)
     weight = statistics.weight[slots]
     share = weight / weight.sum()
     effects = members[slots] - np.tensordot(share, members[slots], axes=1)  # members differ by constants, too
@@ -180,8 +181,8 @@ def _shape(model: TableModel, i: int, *, members: Array, cells: Cells | None, do
     return FeatureShape(
         name=feature.name,
         kind=feature.kind,
-        labels=tuple(feature.labels[at] for at in order),
-        roles=tuple(_roles(feature)[at] for at in order),
+        labels=tuple(labels[at] for at in order),
+        roles=tuple(roles[at] for at in order),
         numbers=_numbers(feature)[order],
         weight=share[order],
         mean=statistics.mean[slots][order],

@@ -69,10 +69,14 @@ class CompareLayout:
 
 
 def lay_out_frontier(
-    points: Iterable[Any], *, score_label: str = "score", is_lower_better: bool = True
+    points: Iterable[Any], *, score_label: str | None = None, is_lower_better: bool = True
 ) -> FrontierLayout:
-    """Return the frontier of points: :class:`FrontierPoint`, or anything with ``additivity`` and ``score``."""
-    found = [_as_point(point) for point in points]
+    """Return the frontier of points: :class:`FrontierPoint`, or those of an estimator's ``additivity_path_``.
+
+    Anything with ``additivity`` and either ``score`` or ``validation`` will do.
+    """
+    given = list(points)
+    found = [_as_point(point) for point in given]
     if not found:
         raise UserError("A frontier needs at least one point; got none.")
     names = list(dict.fromkeys(point.series for point in found))
@@ -81,6 +85,8 @@ def lay_out_frontier(
         for name in names
     )
     better = "lower" if is_lower_better else "higher"
+    if score_label is None:
+        score_label = "score" if hasattr(given[0], "score") else "validation loss"
     return FrontierLayout(series, "additivity", score_label, f"{better} is better · 1 is a sum of single effects")
 
 
@@ -90,11 +96,11 @@ def _as_point(point: Any) -> FrontierPoint:
     label = getattr(point, "label", None)
     target = getattr(point, "target", None)
     if label is None:
-        label = "" if target is None else f"{target:g}"
+        label = f"asked for {target:g}" if target is not None else "flexible" if hasattr(point, "target") else ""
     return FrontierPoint(
         additivity=float(point.additivity),
-        score=float(point.score),
-        error=float(getattr(point, "error", 0.0) or 0.0),
+        score=float(point.score if hasattr(point, "score") else point.validation),
+        error=float(getattr(point, "error", None) or getattr(point, "standard_error", None) or 0.0),
         label=label,
         is_chosen=bool(getattr(point, "is_chosen", False)),
         series=str(getattr(point, "series", "")),
