@@ -50,7 +50,7 @@ def every_peer_on_every_task() -> Iterator[Any]:
             yield pytest.param(entry, task, marks=marks, id=f"{entry.name}-{task}")
 
 
-@pytest.mark.parametrize(("entry", "task"), every_peer_on_every_task())
+@pytest.mark.parametrize(("entry", "task"), list(every_peer_on_every_task()))
 def test_every_peer_learns_from_numbers_categories_and_missing_values(
     entry: Entry, task: Task, splits: dict[Task, Split]
 ) -> None:
