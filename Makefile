@@ -6,7 +6,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS)
 
-.PHONY: demo test test-fast test-slow check format clean
+.PHONY: gallery demo test test-fast test-slow check format clean
 
 demo: .venv/demo.stamp ## train on two tables, print the results, draw them into demo/
 	$(BIN)/python examples/demo.py
@@ -18,6 +18,9 @@ test-fast: .venv/dev.stamp
 
 test-slow: .venv/dev.stamp
 	$(PYTEST) -m slow
+
+gallery: .venv/dev.stamp ## draw docs/gallery from the tables in $$NAE_DATA
+	$(BIN)/python -m benchmarks.gallery
 
 check: .venv/dev.stamp ## format, lint, types
 	$(BIN)/ruff format --check .
