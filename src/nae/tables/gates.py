@@ -16,6 +16,7 @@ from nae.tables.lookup import interpolate, interpolate_sum
 
 __all__ = ["GATES", "GateTables"]
 
+_ONE_THREAD = 2**18  # multiplications of a product; for larger ones BLAS starts threads, which wait for each other
 GATES = ("additive", "low-rank", "deep", "diagonal")
 
 
@@ -47,12 +48,18 @@ class GateTables:
     def to_logits(self, hidden: Array, n_features: int) -> Array:
         """Return the logits of hidden values, (row, expert, feature, member)."""
         n_rows, _, n_members = hidden.shape
-        if self.mix is not None and self.mix_bias is not None:
-            active = np.maximum(hidden, 0.0) if self.kind == "deep" else hidden
-            mixed = np.matmul(active.transpose(2, 0, 1), self.mix)  # (M, B, K*F)
-            hidden = mixed.transpose(1, 2, 0) + self.mix_bias
-        n_experts = hidden.shape[1] // n_features
-        return np.ascontiguousarray(hidden).reshape(n_rows, n_experts, n_features, n_members)
+        if self.mix is None or self.mix_bias is None:
+            return hidden.reshape(n_rows, hidden.shape[1] // n_features, n_features, n_members)
+        active = np.maximum(hidden, 0.0) if self.kind == "deep" else hidden
+        by_member = np.ascontiguousarray(active.transpose(2, 0, 1))
+        n_logits = self.mix.shape[2]
+        mixed = np.empty((n_members, n_rows, n_logits), dtype=np.result_type(hidden, self.mix))
+        step = max(1, _ONE_THREAD // (n_logits * self.mix.shape[1]))
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
+            np.matmul(by_member[:, rows], self.mix, out=mixed[:, rows])
+        mixed += self.mix_bias.T[:, None]
+        return mixed.reshape(n_members, n_rows, n_logits // n_features, n_features).transpose(1, 2, 3, 0)
 
     def logits(self, cells: Cells) -> Array:
         """Return the logits of every row, (row, expert, feature, member)."""

@@ -1,0 +1,62 @@
+"""A single record takes a short way to its cells; it must lead where the long one does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nae.encoding.record import RecordReader
+from nae.encoding.schema import Category, Number, Schema
+from nae.errors import DataError
+from tests.laws.models import make_model, make_table
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 5),
+    st.floats(width=64),
+    st.sampled_from(["level 0", "level 1", "rare 0", "never", "1", ""]),
+    st.just(10**400),
+)
+
+
+@given(st.integers(0, 50), st.data())
+def test_a_record_has_the_cells_of_a_table_of_one_row(seed: int, data: st.DataObject) -> None:
+    model = make_model(np.random.default_rng(seed), dtype=np.float32)
+    record = {name: data.draw(VALUES) for name in model.feature_names}
+    short = RecordReader.of(model.schema).read(record, np.float32)
+    try:
+        expected = model.schema.locate(model._explained_columns(record), dtype=np.float32)
+    except DataError:
+        assert short is None or any(isinstance(value, int) for value in record.values())
+        return
+    if short is not None:
+        np.testing.assert_array_equal(short.slot, expected.slot)
+        np.testing.assert_array_equal(short.fraction, expected.fraction)
+
+
+def test_plain_values_take_the_short_way() -> None:
+    schema = Schema((Number("x", np.array([0.0, 2.0])), Category("c", ("a", "b"), ("rare",))))
+    found = RecordReader.of(schema).read({"c": "b", "x": 0.5, "more": 1}, np.float64)
+    assert found is not None
+    assert found.slot.tolist() == [[0, 5]]
+    assert found.fraction.tolist() == [[0.25, 0.0]]
+
+
+@pytest.mark.parametrize("record", [{"x": [1.0]}, {}, {"x": "1"}, {"x": np.float32(1)}], ids=str)
+def test_anything_else_takes_the_long_way(record: dict[str, object]) -> None:
+    schema = Schema((Number("x", np.array([0.0, 2.0])),))
+    assert RecordReader.of(schema).read(record, np.float64) is None
+
+
+def test_a_record_without_a_column_is_an_error_that_names_it() -> None:
+    model = make_model(np.random.default_rng(0))
+    record = {
+        name: column[0]
+        for name, column in zip(
+            model.feature_names, make_table(np.random.default_rng(0), model.schema, 1).arrays, strict=True
+        )
+    }
+    del record["f1"]
+    with pytest.raises(DataError, match="must have the column 'f1'"):
+        model.predict(record)
