@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Split, dataset_named, load
 from benchmarks.machine import ForeignLoad, describe, peak_memory_mb
 from benchmarks.models import Budget, Fitted, entry_named
+from benchmarks.scores import influence, score
 from benchmarks.store import Report, RunConfig, Store
 from nae._optional import require
 from nae.errors import MissingDependencyError
 
-__all__ = ["execute", "main", "measure", "score"]
+__all__ = ["execute", "main", "measure"]
 
 N_PREDICTIONS = 3
 MEASURED_ROWS = 20_000
@@ -53,15 +54,15 @@ def execute(config: RunConfig, store: Store, *, limit_seconds: float | None = No
     return Report.loads((store.folder(config) / "report.json").read_text())
 
 
-def measure(config: RunConfig, split: Split) -> Report:
-    """Fit and predict here and now."""
+def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32] | None]:
+    """Fit and predict here and now; return the report and the influence of every test row on the error."""
     entry = entry_named(config.model)
     blank = Report(config.dataset, config.model, "unavailable", threads=config.threads, load_average=os.getloadavg()[0])
     try:
         for module in entry.model.modules:
             require(module, extra="bench")
     except MissingDependencyError as error:
-        return replace(blank, reason=str(error))
+        return replace(blank, reason=str(error)), None
     budget = Budget(threads=config.threads, seed=config.seed, n_trees=config.n_trees)
     others = ForeignLoad()
     started = time.perf_counter()
@@ -82,20 +83,8 @@ def measure(config: RunConfig, split: Split) -> Report:
         machine=describe(),
         versions=_versions(entry.model.modules),
     )
-    return _with_additivity(score(report, split, predicted), fitted, split)
-
-
-def score(report: Report, split: Split, predicted: NDArray[Any]) -> Report:
-    """Return the report with the scores of its task."""
-    from sklearn.metrics import log_loss, roc_auc_score
-
-    y = split.test.y
-    if split.dataset.task == "regression":
-        return replace(report, rmse=float(np.sqrt(np.mean((predicted - y) ** 2))))
-    loss = float(log_loss(y, predicted, labels=np.arange(split.n_classes)))
-    if split.dataset.task == "binary":
-        return replace(report, auc=float(roc_auc_score(y, predicted[:, 1])), log_loss=loss)
-    return replace(report, accuracy=float(np.mean(predicted.argmax(axis=1) == y)), log_loss=loss)
+    found = _with_additivity(score(report, split, predicted), fitted, split)
+    return found, influence(split, predicted)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -109,7 +98,8 @@ def main(arguments: list[str] | None = None) -> None:
     store = Store(given.store)
     folder = store.folder(RunConfig(given.suite, given.dataset, given.model))
     config = RunConfig.loads((folder / "config.toml").read_text())
-    store.finish(config, measure(config, load(dataset_named(config.dataset))))
+    report, influences = measure(config, load(dataset_named(config.dataset)))
+    store.finish(config, report, influences)
 
 
 def _predict(fitted: Fitted, split: Split) -> tuple[NDArray[Any], float]:

@@ -4,6 +4,7 @@
 
     runs/<suite>/<dataset>/<model>/config.toml    what was asked for
                                    report.json    what came out
+                                   influence.npy  what every test row adds to the error
                                    DONE           there is nothing left to do
 
 A run that failed has a report that says why and no mark, so that it is tried again.
@@ -15,6 +16,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nae.errors import FormatError
 
@@ -121,14 +125,16 @@ class Store:
         """Make the folder of a run anew, with its configuration, and return it."""
         folder = self.folder(config)
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("DONE", "report.json"):
+        for name in ("DONE", "report.json", "influence.npy"):
             (folder / name).unlink(missing_ok=True)
         (folder / "config.toml").write_text(config.dumps())
         return folder
 
-    def finish(self, config: RunConfig, report: Report) -> None:
+    def finish(self, config: RunConfig, report: Report, influence: NDArray[np.float32] | None = None) -> None:
         """Keep a report; mark the run as complete if it has scores."""
         folder = self.folder(config)
+        if influence is not None:
+            np.save(folder / "influence.npy", influence)
         (folder / "report.json").write_text(report.dumps())
         if report.outcome == "done":
             (folder / "DONE").touch()
@@ -144,3 +150,9 @@ class Store:
         """Yield the reports of a suite, failed ones included."""
         for path in sorted((self.root / suite).glob("*/*/report.json")):
             yield Report.loads(path.read_text())
+
+    def influences(self, suite: str) -> dict[tuple[str, str], NDArray[np.float32]]:
+        """Return the influences of a suite's complete runs, by data set and model."""
+        folders = [path.parent for path in sorted((self.root / suite).glob("*/*/DONE"))]
+        found = {(folder.parent.name, folder.name): folder / "influence.npy" for folder in folders}
+        return {key: np.load(path) for key, path in found.items() if path.exists()}

@@ -80,4 +80,4 @@ def _line(report: Report) -> str:
 
 def _write(store: Store, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_suite(store.reports(NAME)))
+    path.write_text(render_suite(store.reports(NAME), store.influences(NAME)))

@@ -1,11 +1,15 @@
 """From reports to Markdown: scores, ranks, wins and costs. Numbers only; nothing is run here."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from math import exp, log
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp, inf, log
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.datasets import DATASETS, Dataset
 from benchmarks.models import MODELS, OURS, Entry
+from benchmarks.scores import standard_error
 from benchmarks.store import Report
 
 __all__ = ["Duel", "Results", "markdown_table", "render_suite"]
@@ -18,6 +22,9 @@ class Duel:
     wins: int
     ties: int
     n: int
+    clear_wins: int
+    """Wins by more than two standard errors of the difference, and losses likewise."""
+    clear_losses: int
     error_ratio: float
     """Geometric mean of the opponent's error (RMSE, 1 - AUC, 1 - accuracy) over the first one's."""
 
@@ -27,6 +34,7 @@ class Results:
     """All reports of a suite, by data set and model, in the order of the registries."""
 
     reports: tuple[Report, ...]
+    influences: Mapping[tuple[str, str], NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def datasets(self) -> list[Dataset]:
@@ -78,20 +86,35 @@ class Results:
 
     def duel(self, model: str, opponent: str) -> Duel:
         """Return how one model fares against another."""
-        pairs = [(self.error(each, model), self.error(each, opponent)) for each in self.datasets]
-        both = [(a, b) for a, b in pairs if a is not None and b is not None]
+        both, gaps = [], []
+        for dataset in self.datasets:
+            a, b = self.error(dataset, model), self.error(dataset, opponent)
+            if a is not None and b is not None:
+                both.append((a, b))
+                gaps.append((b - a) / self._doubt(dataset, model, opponent))
         ratios = [log(max(b, 1e-12) / max(a, 1e-12)) for a, b in both]
         return Duel(
             wins=sum(a < b for a, b in both),
             ties=sum(a == b for a, b in both),
             n=len(both),
+            clear_wins=sum(gap > 2 for gap in gaps),
+            clear_losses=sum(gap < -2 for gap in gaps),
             error_ratio=exp(sum(ratios) / len(ratios)) if ratios else float("nan"),
         )
 
+    def _doubt(self, dataset: Dataset, model: str, opponent: str) -> float:
+        """Return the standard error of the difference of two errors; infinite where it is not known."""
+        pair = [self.influences.get((dataset.name, name)) for name in (model, opponent)]
+        if pair[0] is None or pair[1] is None or len(pair[0]) != len(pair[1]):
+            return inf
+        return max(standard_error(pair[0], pair[1]), 1e-300)
 
-def render_suite(reports: Iterable[Report]) -> str:
+
+def render_suite(
+    reports: Iterable[Report], influences: Mapping[tuple[str, str], NDArray[np.float32]] | None = None
+) -> str:
     """Return the page of a suite."""
-    results = Results(tuple(reports))
+    results = Results(tuple(reports), influences or {})
     sections = [
         ("Scores", _scores(results)),
         ("Ranks", _ranks(results, [entry for entry in results.entries if entry.is_ranked])),
@@ -185,13 +208,16 @@ def _wins(results: Results) -> str:
         for entry in ours:
             duel = results.duel(entry.name, peer.name)
             ties = f" ({duel.ties} ties)" if duel.ties else ""
-            row += [f"{duel.wins} of {duel.n}{ties}", f"{duel.error_ratio:.3f}"]
+            clear = f"{duel.clear_wins} : {duel.clear_losses}"
+            row += [f"{duel.wins} of {duel.n}{ties}", clear, f"{duel.error_ratio:.3f}"]
         rows.append(row)
-    header = [text for entry in ours for text in (f"{entry.label} wins", "their error / its")]
+    header = [text for entry in ours for text in (f"{entry.label} wins", "clearly", "their error / its")]
     table = markdown_table(["", *header], rows)
-    return (
-        f"Errors are RMSE, 1 − AUC and 1 − accuracy; their ratio is a geometric mean, above 1 in our favour.\n\n{table}"
+    text = (
+        "*Clearly*: wins and losses by more than two standard errors of the difference on the test rows. "
+        "Errors are RMSE, 1 − AUC and 1 − accuracy; their ratio is a geometric mean, above 1 in our favour."
     )
+    return f"{text}\n\n{table}"
 
 
 def _log_loss(results: Results) -> str:

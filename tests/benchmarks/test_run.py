@@ -1,7 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
@@ -9,8 +8,8 @@ from benchmarks import run
 from benchmarks.datasets import Split
 from benchmarks.machine import ForeignLoad, describe, peak_memory_mb
 from benchmarks.models import Budget, Entry, Fitted
-from benchmarks.run import execute, measure, score
-from benchmarks.store import Report, RunConfig, Store
+from benchmarks.run import execute, measure
+from benchmarks.store import RunConfig, Store
 from benchmarks.suite import plan
 from nae import NAERegressor
 from nae.errors import ConfigError
@@ -28,7 +27,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_run_reports_scores_seconds_memory_and_versions() -> None:
-    found = measure(RunConfig("suite", "generated", "linear", threads=1), make_split("binary"))
+    found, influences = measure(RunConfig("suite", "generated", "linear", threads=1), make_split("binary"))
+    assert influences is not None
+    assert influences.shape == (80,)
     assert found.outcome == "done"
     assert found.auc is not None
     assert 0.5 < found.auc <= 1
@@ -52,7 +53,7 @@ def test_ours_reports_how_additive_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
             return Fitted(model.fit(split.train.X, split.train.y), split.dataset.task, lambda X: X)
 
     monkeypatch.setattr(run, "entry_named", lambda name: Entry(name, name, Small()))
-    found = measure(RunConfig("suite", "generated", "small", threads=1), make_split("regression"))
+    found, _ = measure(RunConfig("suite", "generated", "small", threads=1), make_split("regression"))
     assert found.additivity is not None
     assert 0 <= found.additivity <= 1
     assert found.interaction_share is not None
@@ -67,20 +68,10 @@ def test_a_model_that_is_not_installed_is_reported_with_the_pip_line(monkeypatch
             raise AssertionError
 
     monkeypatch.setattr(run, "entry_named", lambda name: Entry(name, name, Absent()))
-    found = measure(RunConfig("suite", "generated", "absent"), make_split("binary"))
+    found, influences = measure(RunConfig("suite", "generated", "absent"), make_split("binary"))
     assert found.outcome == "unavailable"
+    assert influences is None
     assert "pip install 'neural-additive-experts[bench]'" in found.reason
-
-
-def test_scores_are_those_of_the_task() -> None:
-    blank = Report("generated", "perfect", "done")
-    numbers, classes = make_split("regression"), make_split("multiclass")
-    assert score(blank, numbers, numbers.test.y + 3.0).rmse == pytest.approx(3.0)
-    found = score(blank, classes, np.eye(3)[classes.test.y])
-    assert found.accuracy == 1.0
-    assert found.log_loss == pytest.approx(0, abs=1e-9)
-    two = make_split("binary")
-    assert score(blank, two, np.column_stack([two.test.y, 1 - two.test.y]) * 0.5 + 0.25).auc == 0.0
 
 
 def test_the_suite_runs_what_is_not_done_and_writes_the_page(

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.store import Report, RunConfig, Store
@@ -12,11 +13,12 @@ REPORT = Report("housing", "nae", "done", rmse=0.42, fit_seconds=3.5, versions={
 def test_a_run_is_a_folder_with_what_was_asked_for_and_what_came_out(tmp_path: Path) -> None:
     store = Store(tmp_path)
     folder = store.begin(CONFIG)
-    store.finish(CONFIG, REPORT)
+    store.finish(CONFIG, REPORT, np.ones(3, dtype=np.float32))
     assert folder == tmp_path / "suite" / "housing" / "nae"
-    assert sorted(path.name for path in folder.iterdir()) == ["DONE", "config.toml", "report.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["DONE", "config.toml", "influence.npy", "report.json"]
     assert store.done(CONFIG) == REPORT
     assert list(store.reports("suite")) == [REPORT]
+    np.testing.assert_array_equal(store.influences("suite")["housing", "nae"], np.ones(3))
 
 
 def test_a_run_that_only_began_is_not_done(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 
 from benchmarks.datasets import dataset_named
@@ -62,8 +63,17 @@ def test_a_duel_counts_wins_ties_and_the_ratio_of_errors() -> None:
 
 def test_the_page_says_how_often_ours_wins() -> None:
     table = section(render_suite(REPORTS), "Wins")
-    assert table[1][:2] == ["against LightGBM", "2 of 3"]
-    assert table[2][:2] == ["against XGBoost", "0 of 1 (1 ties)"]
+    assert table[1][:3] == ["against LightGBM", "2 of 3", "0 : 0"]
+    assert table[2][:3] == ["against XGBoost", "0 of 1 (1 ties)", "0 : 0"]
+
+
+def test_a_win_is_clear_when_it_exceeds_two_standard_errors() -> None:
+    steady, swaying = np.zeros(100, dtype=np.float32), np.tile(np.float32([-1, 1]), 50)
+    influences = {("housing", "nae"): steady, ("housing", "lightgbm"): 0.01 * swaying}
+    influences |= {("magic", "nae"): steady, ("magic", "lightgbm"): 0.04 * swaying}
+    influences |= {("income", "nae"): steady, ("income", "lightgbm"): 0.06 * swaying}
+    duel = Results(REPORTS, influences).duel("nae", "lightgbm")  # each error differs by 0.01; se 0.001, 0.004, 0.006
+    assert (duel.clear_wins, duel.clear_losses) == (1, 1)
 
 
 def test_the_best_score_is_bold_and_others_are_not() -> None:

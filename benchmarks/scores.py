@@ -1,0 +1,69 @@
+"""Scores, and how much every test row moves them.
+
+A score of a few thousand rows is itself uncertain. The influence of a row is what it adds to the error, to first
+order: the error is nearly the mean of the influences, and two models tested on the same rows differ clearly if their
+errors differ by more than twice the standard error of the mean difference of their influences.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Split
+from benchmarks.store import Report
+
+__all__ = ["influence", "score", "standard_error"]
+
+
+def score(report: Report, split: Split, predicted: NDArray[Any]) -> Report:
+    """Return the report with the scores of its task."""
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    y = split.test.y
+    if split.dataset.task == "regression":
+        return replace(report, rmse=float(np.sqrt(np.mean((predicted - y) ** 2))))
+    loss = float(log_loss(y, predicted, labels=np.arange(split.n_classes)))
+    if split.dataset.task == "binary":
+        return replace(report, auc=float(roc_auc_score(y, predicted[:, 1])), log_loss=loss)
+    return replace(report, accuracy=float(np.mean(predicted.argmax(axis=1) == y)), log_loss=loss)
+
+
+def influence(split: Split, predicted: NDArray[Any]) -> NDArray[np.float32]:
+    """Return what every test row adds to the error (RMSE, 1 - AUC, 1 - accuracy), less their mean."""
+    y = split.test.y
+    if split.dataset.task == "regression":
+        squares = (predicted - y) ** 2
+        found = squares / (2 * np.sqrt(squares.mean()) + 1e-300)
+    elif split.dataset.task == "binary":
+        found = -_placements(y == 1, predicted[:, 1])
+    else:
+        found = (predicted.argmax(axis=1) != y).astype(np.float64)
+    return np.asarray(found - found.mean(), dtype=np.float32)
+
+
+def standard_error(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    """Return the standard error of the difference of two errors on the same rows, from their influences."""
+    return float(np.std(first.astype(np.float64) - second) / np.sqrt(len(first)))
+
+
+def _placements(is_positive: NDArray[np.bool_], predicted: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the share of the other class that a row is on the right side of, centred and weighted by class.
+
+    After DeLong, DeLong and Clarke-Pearson (1988): the AUC is the mean of the placements of either class.
+    """
+    overall = _mid_ranks(predicted)
+    found = np.empty(len(predicted))
+    for chosen in (is_positive, ~is_positive):
+        n_others = len(predicted) - chosen.sum()
+        below = (overall[chosen] - _mid_ranks(predicted[chosen])) / n_others
+        share = below if chosen is is_positive else 1 - below
+        found[chosen] = (share - share.mean()) * len(predicted) / chosen.sum()
+    return found
+
+
+def _mid_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the ranks from 1 on, where equal values share theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place], dtype=np.float64)
