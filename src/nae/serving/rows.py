@@ -1,5 +1,7 @@
 """Rows of a request: JSON in, columns out, and the field's name in every complaint."""
 
+import json
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from nae.errors import did_you_mean
 
 __all__ = ["RequestError", "RowReader", "accepts_numbers"]
 
+_MOST_DIGITS = 400  # of a whole number that a float may hold
 _MOST_SHOWN = 60  # characters of a name that was sent
 
 
@@ -49,13 +52,25 @@ class RowReader:
         try:
             rows: list[dict[str, Any]] = self._validator.validate_json(body)["rows"]
         except ValidationError as error:
-            raise self._complaint(error) from None
+            raise self._complaint(self._as_wrong_field(error, body)) from None
         return rows
 
     def columns(self, rows: list[dict[str, Any]]) -> Columns:
         """Return the rows as columns in the model's order."""
         arrays = tuple(_column(feature, [row.get(feature.name) for row in rows]) for feature in self._schema.features)
         return Columns(arrays, self._schema.names)
+
+    def _as_wrong_field(self, error: ValidationError, body: bytes) -> ValidationError:
+        """Return the error as one of a field where a number has so many digits that the parser gave up on all."""
+        if "number out of range" not in str(error.errors(include_input=False)[0]["msg"]):
+            return error
+        try:
+            self._validator.validate_python(json.loads(body, parse_int=_whole_number))
+        except ValidationError as found:
+            return found
+        except (ValueError, RecursionError):
+            return error
+        return error
 
     def _complaint(self, error: ValidationError) -> RequestError:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
@@ -109,6 +124,10 @@ def _column(feature: Feature, values: list[Any]) -> AnyArray:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
+
+
+def _whole_number(digits: str) -> float:
+    return float(digits) if len(digits) < _MOST_DIGITS else math.inf
 
 
 def _is_number(text: str) -> bool:
