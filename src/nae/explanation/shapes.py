@@ -136,7 +136,7 @@ class GlobalExplanation(Shown, Serial):
             "importance": [float(shape.importance[o]) for shape, o in rows],
             "additivity": [float(shape.additivity[o]) for shape, o in rows],
             "interaction_share": [float(shape.interaction_share[o]) for shape, o in rows],
-            "stability": [None if shape.stability is None else float(shape.stability[o]) for shape, o in rows],
+            "stability": [np.nan if shape.stability is None else float(shape.stability[o]) for shape, o in rows],
         }
 
 
