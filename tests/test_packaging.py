@@ -90,7 +90,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
     extras = {"train", "plots", "plotly", "cli", "serve", "export", "tune", "scale", "bench", "all"}
-    assert set(metadata.get_all("Provides-Extra")) == extras
+    assert set(metadata.get_all("Provides-Extra")) >= extras
     base = {line.split(">")[0] for line in metadata.get_all("Requires-Dist") if "extra ==" not in line}
     assert base == {"numpy", "safetensors", "narwhals"}
 
