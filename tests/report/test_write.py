@@ -133,23 +133,26 @@ HOSTILE = (
 )
 
 
-def test_hostile_names_and_levels_stay_data(tmp_path: Path) -> None:
+def hostile_model() -> tuple[TableModel, dict[str, Any]]:
+    """Return a model whose names, levels and output are made to break a page, and rows for it."""
     features = tuple(Category(name, levels=HOSTILE) for name in HOSTILE)
-    slots = sum(feature.n_slots for feature in features)
+    slots, n_logits = sum(feature.n_slots for feature in features), 2 * len(features)
     random = np.random.default_rng(0)
     model = TableModel(
         schema=Schema(features),
         experts=random.standard_normal((slots, 2, 1, 1)),
-        gate=GateTables(
-            "additive", random.standard_normal((slots, 2 * len(features), 1)), np.zeros((2 * len(features), 1))
-        ),
+        gate=GateTables("additive", random.standard_normal((slots, n_logits, 1)), np.zeros((n_logits, 1))),
         routing=SoftmaxRouting(2),
         intercept=np.zeros(1),
         link=LINKS["identity"],
         outputs=(HOSTILE[0],),
     )
     rows = {name: np.array(HOSTILE, dtype=object) for name in HOSTILE}
-    model = with_statistics(model, rows)
+    return with_statistics(model, rows), rows
+
+
+def test_hostile_names_and_levels_stay_data(tmp_path: Path) -> None:
+    model, rows = hostile_model()
     page = Page(write_report(model, rows, tmp_path / "r.html", title=HOSTILE[0]))
     assert [tag for tag, _ in page.elements].count("script") == 2
     assert "img" not in [tag for tag, _ in page.elements]

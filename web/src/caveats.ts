@@ -99,7 +99,7 @@ export class CaveatSection {
       [
         "How the quality was measured.",
         payload.quality
-          ? `On the rows given to this report. If the model had been trained on them, the figure would flatter it.${nRows && nHeldOut ? ` In training, ${whole(nHeldOut)} of ${whole(nRows)} rows were held out in turn to decide when to stop.` : ""}`
+          ? `On the rows given to this report. If the model had been trained on them, the figure would flatter it.${nRows && nHeldOut ? ` In training, ${nHeldOut < nRows ? `${whole(nHeldOut)} of ${whole(nRows)} rows were held out` : "every row was held out by some of the members"} to decide when to stop.` : ""}`
           : "It was not: the rows of this report came without the truth.",
       ],
       [

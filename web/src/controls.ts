@@ -98,7 +98,7 @@ function numberInput(state: State, feature: Feature, id: string): Input {
       }
       const [slot, part] = locateValue(feature, value);
       if (document.activeElement !== slider) slider.value = String(slot + part);
-      if (document.activeElement !== field) field.value = String(Number(Number(value).toPrecision(8)));
+      if (document.activeElement !== field) field.value = String(Number(Number(value).toPrecision(6)));
       slider.setAttribute("aria-valuetext", valueText(feature, value));
       slider.style.setProperty("--part", `${(100 * (slot + part)) / Math.max(last, 1)}%`);
     },

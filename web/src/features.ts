@@ -87,7 +87,8 @@ export class FeatureSection {
       ? `${whole(features.length)} of ${whole(total)} features`
       : `${whole(total)} features`;
     const range = this.sharedRange();
-    put(this.grid, ...features.map((feature) => this.card(feature, range)));
+    const most = this.state.importance(this.state.ranked()[0]) || 1;
+    put(this.grid, ...features.map((feature) => this.card(feature, range, most)));
   }
 
   /** The range of the most important features, the same for all cards. */
@@ -101,9 +102,8 @@ export class FeatureSection {
     return [Math.min(...ranges.map(([low]) => low)), Math.max(...ranges.map(([, high]) => high))];
   }
 
-  private card(feature: Feature, shared: [number, number] | null): HTMLElement {
+  private card(feature: Feature, shared: [number, number] | null, most: number): HTMLElement {
     const { state } = this;
-    const most = state.importance(state.ranked()[0]) || 1;
     const weight = h("i");
     weight.style.width = `${(100 * state.importance(feature)) / most}%`;
     const missing = state.missingShare(feature);

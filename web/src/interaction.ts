@@ -4,6 +4,9 @@ import { blend, logitsOf, mixed, route } from "./evaluate.ts";
 import { type Cells, type Feature, locate, locateValue, type Model, rowValues } from "./model.ts";
 import type { Value } from "./payload.ts";
 
+/** The logits of a feature at a point of a grid. */
+type PointLogits = (point: number[]) => Float64Array;
+
 export const PANELS = 5;
 const CENTRAL = 0.995;
 const DEEP_DRAWS = 16;
@@ -167,15 +170,41 @@ function expertsAlong(model: Model, line: Line): Float64Array[] {
   });
 }
 
-function diagonalLogits(model: Model, held: Float64Array, own: Float64Array, i: number): Float64Array {
+/** Return the logits of feature `i` over the grid, as a function of a point, for one context. */
+function logitsOver(model: Model, terms: Float64Array[][], at: number, i: number, held: Float64Array): PointLogits {
   const { nExperts, nFeatures, nMembers } = model;
   const out = new Float64Array(nExperts * nMembers);
-  for (let k = 0; k < nExperts; k++) {
-    for (let m = 0; m < nMembers; m++) {
-      out[k * nMembers + m] = own[k * nMembers + m] + held[(k * nFeatures + i) * nMembers + m];
+  if (model.payload.gate === "deep") {
+    const hidden = new Float64Array(held.length);
+    return (point) => {
+      for (let w = 0; w < hidden.length; w++) {
+        hidden[w] = held[w];
+        for (let axis = 0; axis < point.length; axis++) hidden[w] += terms[axis][point[axis]][w];
+      }
+      return logitsOf(model, hidden, i);
+    };
+  }
+  // Logits are linear in the terms, so every axis is turned into logits once.
+  const none = logitsOf(model, new Float64Array(held.length), i);
+  const base = logitsOf(model, held, i);
+  const along = terms.map((axis, a) =>
+    axis.map((term) => {
+      if (model.payload.gate !== "diagonal") return logitsOf(model, term, i).map((value, w) => value - none[w]);
+      return a === at ? term : new Float64Array(nExperts * nMembers);
+    }),
+  );
+  if (model.payload.gate === "diagonal") {
+    for (let k = 0; k < nExperts; k++) {
+      for (let m = 0; m < nMembers; m++) base[k * nMembers + m] = held[(k * nFeatures + i) * nMembers + m];
     }
   }
-  return out;
+  return (point) => {
+    for (let w = 0; w < out.length; w++) {
+      out[w] = base[w];
+      for (let axis = 0; axis < point.length; axis++) out[w] += along[axis][point[axis]][w];
+    }
+    return out;
+  };
 }
 
 /** Call `visit` with every point of a grid, as one index per line and the flat index. */
@@ -199,26 +228,14 @@ export function interact(model: Model, chosen: number[], resolution: number, o: 
   const total = sizes.reduce((product, size) => product * size, 1);
   const contexts = heldContexts(model, new Set(chosen));
   const terms = lines.map((line) => termsAlong(model, line));
-  const isDiagonal = model.payload.gate === "diagonal";
-  const hidden = new Float64Array(model.width * model.nMembers);
   const even = new Float64Array(model.nMembers).fill(1);
   const parts = chosen.map((i, at) => {
     const experts = expertsAlong(model, lines[at]);
     const out = new Float64Array(total);
     for (const held of contexts) {
+      const logits = model.nExperts > 1 ? logitsOver(model, terms, at, i, held) : null;
       visitGrid(sizes, (point, flat) => {
-        let weights: Float64Array = even;
-        if (model.nExperts > 1) {
-          if (isDiagonal) weights = route(model, diagonalLogits(model, held, terms[at][point[at]], i));
-          else {
-            for (let w = 0; w < hidden.length; w++) {
-              let sum = held[w];
-              for (let axis = 0; axis < point.length; axis++) sum += terms[axis][point[axis]][w];
-              hidden[w] = sum;
-            }
-            weights = route(model, logitsOf(model, hidden, i));
-          }
-        }
+        const weights = logits ? route(model, logits(point)) : even;
         out[flat] += mixed(model, weights, experts[point[at]], o) / contexts.length;
       });
     }

@@ -56,6 +56,7 @@ function outputChoice(state: State): HTMLElement | null {
 function build(root: HTMLElement, payload: Payload): State {
   const state = new State(buildModel(payload));
   const features = new FeatureSection(state);
+  const pairs = new PairSection(state);
   const links = SECTIONS.map(([id, text]) => h("a", { href: `#${id}` }, text));
   root.append(
     h("a", { class: "skip", href: "#what-if" }, "Skip to what if"),
@@ -72,7 +73,7 @@ function build(root: HTMLElement, payload: Payload): State {
       new TopSection(state).element,
       features.element,
       new WhatIfSection(state).element,
-      new PairSection(state).element,
+      pairs.element,
       new RowSection(state).element,
       new CaveatSection(state).element,
     ),
@@ -82,7 +83,10 @@ function build(root: HTMLElement, payload: Payload): State {
       `Made with neural-additive-experts ${payload.library}. This page is complete in itself: it loads nothing and sends nothing.`,
     ),
   );
-  addEventListener("beforeprint", () => features.drawAll());
+  addEventListener("beforeprint", () => {
+    features.drawAll();
+    pairs.drawAll();
+  });
   return state;
 }
 
@@ -99,6 +103,7 @@ if (source && root) {
   source.remove();
   document.title = payload.title;
   const state = build(root, payload);
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
   // For whoever opens the console: the model as a function of a row.
   window.nae = {
     state,

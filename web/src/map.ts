@@ -50,6 +50,11 @@ function tickText(line: Line, at: number, limit: number): string {
   return shorten(valueText(line.feature, value), limit);
 }
 
+/** Return how far a dot is set off within the field of a level, where many would lie on each other. */
+function scatter(line: Line, n: number, step: number): number {
+  return line.feature.kind === "number" ? 0 : 0.7 * (((n * step) % 1) - 0.5);
+}
+
 /** Return the map; `values` has the second line's values innermost. */
 export function drawMap(lines: Line[], values: Float64Array, options: MapOptions): SVGSVGElement {
   const { width, height } = options;
@@ -72,11 +77,12 @@ export function drawMap(lines: Line[], values: Float64Array, options: MapOptions
     }
   }
   const dots = s("g", { class: "dots" });
-  for (const row of options.rows) {
+  options.rows.forEach((row, n) => {
     const [x, y] = [placeOf(lines[0], row[0]), placeOf(lines[1], row[1])];
-    if (x === null || y === null) continue;
-    dots.append(s("circle", { cx: left(x + 0.5), cy: top(y) + tall / 2, r: 1.3 }));
-  }
+    if (x === null || y === null) return;
+    const cx = left(x + 0.5 + scatter(lines[0], n, 0.618));
+    dots.append(s("circle", { cx, cy: top(y + scatter(lines[1], n, 0.414)) + tall / 2, r: 1.3 }));
+  });
   const cursor = s("rect", { class: "map-cursor", width: wide, height: tall, visibility: "hidden" });
   svg.append(cells, dots, axisLabels(lines, left, top, wide, tall, options), cursor);
   listen(svg, cursor, [nx, ny], { left, top, wide, tall }, options);
@@ -94,12 +100,14 @@ function axisLabels(
   const group = s("g", { class: "axes", "aria-hidden": "true" });
   const inner = width - MARGIN.left - MARGIN.right;
   const isText = lines[0].feature.kind === "category";
-  for (const at of shownTicks(lines[0], Math.max(2, Math.floor(inner / (isText ? 74 : 56))))) {
+  const shown = shownTicks(lines[0], Math.max(2, Math.floor(inner / (isText ? 74 : 56))));
+  const step = shown.length > 1 ? shown[1] - shown[0] : lines[0].position.length;
+  for (const at of shown) {
     group.append(
       s(
         "text",
         { x: left(at) + wide / 2, y: height - MARGIN.bottom + 14, "text-anchor": "middle" },
-        tickText(lines[0], at, 11),
+        tickText(lines[0], at, Math.min(Math.max(Math.floor((wide * step) / 6.4), 6), 22)),
       ),
     );
   }

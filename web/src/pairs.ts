@@ -1,6 +1,6 @@
 /** Pairs: which features change each other's effects, and the map of any two or three. */
 
-import { h, name, put, shorten } from "./dom.ts";
+import { h, Lazy, name, put, shorten } from "./dom.ts";
 import { decimalsFor, fixed, number, percent, signed, valueText } from "./format.ts";
 import { type Interaction, interact, pureOf, totalOf } from "./interaction.ts";
 import { drawMap } from "./map.ts";
@@ -32,6 +32,7 @@ export function topPairs(state: State, count: number): Pair[] {
 
 export class PairSection {
   readonly element: HTMLElement;
+  private readonly lazy = new Lazy();
   private readonly list = h("ol", { class: "pairs" });
   private readonly choices = [0, 1, 2].map((at) => h("select", { id: `pair-${at}` }));
   private readonly view = h("select", { id: "pair-view" });
@@ -55,10 +56,15 @@ export class PairSection {
       this.drawList();
       this.draw();
     });
-    this.drawList();
     const best = topPairs(state, 1)[0];
     const ranked = state.ranked();
-    state.setPair(best ? [best.first, best.second] : [ranked[0].at, ranked[1].at]);
+    state.pair = best ? [best.first, best.second] : [ranked[0].at, ranked[1].at];
+    this.lazy.add(this.element, () => this.choose());
+  }
+
+  /** Draw at once: a printer does not scroll. */
+  drawAll(): void {
+    this.lazy.buildAll(1);
   }
 
   private layOut(): HTMLElement {
@@ -188,6 +194,8 @@ export class PairSection {
     const nThird = found.lines[2]?.position.length ?? 1;
     const nPoints = values.length / nThird;
     const decimals = decimalsFor(2 * most);
+    // Drawn at the size it is seen at, so that its text stays readable.
+    const wide = Math.min(Math.max(innerWidth - 32, 320), 640);
     const rows = model.payload.rows.index.map((_, row) => rowValues(model, row));
     return Array.from({ length: nThird }, (_, third) => {
       const own = new Float64Array(nPoints);
@@ -198,8 +206,8 @@ export class PairSection {
         ? `${shorten(held.feature.name, 30)} = ${shorten(valueText(held.feature, held.values[third]), 30)}`
         : "";
       const svg = drawMap(found.lines, own, {
-        width: held ? 330 : 620,
-        height: held ? 290 : 460,
+        width: held ? 330 : wide,
+        height: held ? 290 : Math.round(110 + wide / 2),
         isDark,
         most,
         rows: held ? [] : rows.map((row) => [row[pair[0]], row[pair[1]]]),

@@ -23,7 +23,8 @@ export function ticks([low, high]: [number, number], count: number): number[] {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? 10 * power;
   const out: number[] = [];
-  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + 1e-9 * step; n++) out.push(n * step);
+  // Adding zero turns a negative zero into a plain one.
+  for (let n = Math.ceil(low / step - 1e-9); n * step <= high + 1e-9 * step; n++) out.push(n * step + 0);
   return out;
 }
 

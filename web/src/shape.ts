@@ -92,7 +92,7 @@ function histogram(points: ShapePoint[], [low, high]: [number, number], count: n
 function axes(x: Scale, y: Scale, right: number): SVGGElement {
   const group = s("g", { class: "axes", "aria-hidden": "true" });
   const decimals = decimalsFor((y.domain[1] - y.domain[0]) * 8);
-  for (const value of ticks(y.domain, 4)) {
+  for (const value of ticks(y.domain, 5)) {
     group.append(
       s("line", { class: value === 0 ? "zero" : "grid", x1: MARGIN.left, x2: right, y1: y(value), y2: y(value) }),
       s("text", { x: MARGIN.left - 6, y: y(value) + 3.5, "text-anchor": "end" }, signed(value, decimals)),

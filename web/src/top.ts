@@ -148,7 +148,7 @@ export class TopSection {
       role: "img",
       "aria-label": `Prediction against truth of ${whole(results.length)} rows`,
     });
-    for (const value of ticks([low, high], 5)) {
+    for (const value of ticks([low, high], 7)) {
       svg.append(
         s("line", { class: "grid", x1: pad.left, x2: size - pad.right, y1: y(value), y2: y(value) }),
         s("text", { x: pad.left - 6, y: y(value) + 3.5, "text-anchor": "end" }, number(value, 3)),

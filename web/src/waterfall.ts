@@ -2,7 +2,7 @@
 
 import { causesOf } from "./causes.ts";
 import { h, name, put, shorten } from "./dom.ts";
-import { decimalsFor, signed, valueText } from "./format.ts";
+import { decimalsFor, fixed, signed, valueText } from "./format.ts";
 import { locate } from "./model.ts";
 import { linear, type Scale } from "./scales.ts";
 import type { State } from "./state.ts";
@@ -91,12 +91,12 @@ export class Waterfall {
       high = Math.max(high, bar.start, ...reach);
     }
     const scale = linear([low, high], [1, 99]);
-    const decimals = decimalsFor(high - low);
+    const decimals = decimalsFor(high - low) + 1;
     put(
       this.list,
-      this.fixedRow("average row", "what is known without the features", intercept, scale, decimals),
+      this.fixedRow("average row", "the intercept", intercept, scale, decimals),
       ...bars.map((bar) => this.row(bar, scale, decimals)),
-      this.fixedRow(`score`, this.state.unit, score, scale, decimals),
+      this.fixedRow("score", this.state.unit, score, scale, decimals),
     );
     const n = this.state.model.nFeatures;
     this.more.hidden = n <= SHOWN + 1;
@@ -111,7 +111,7 @@ export class Waterfall {
       { class: "fall total" },
       h("span", { class: "fall-label" }, h("b", {}, label), h("small", { title: note }, shorten(note, 40))),
       track,
-      h("span", { class: "fall-number" }, signed(value, decimals)),
+      h("span", { class: "fall-number" }, fixed(value, decimals)),
     );
   }
 

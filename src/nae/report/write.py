@@ -9,7 +9,7 @@ from nae.explanation.reference import require_statistics
 from nae.report.page import build_page
 from nae.report.payload import build_payload
 from nae.report.quality import measure_quality
-from nae.report.reduction import fit_into_page
+from nae.report.reduction import PAGE_LIMIT, fit_into_page
 from nae.report.rows import read_rows
 from nae.tables.model import TableModel
 
@@ -63,7 +63,7 @@ def write_report(
     require_statistics(table)
     rows = read_rows(table, data, target)
     cells = table.schema.locate(rows.columns, dtype=table.experts.dtype)
-    fitted = fit_into_page(table, cells)
+    fitted = fit_into_page(table, cells, limit=PAGE_LIMIT)
     content = build_payload(
         table,
         fitted,

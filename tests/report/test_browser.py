@@ -1,0 +1,347 @@
+"""The page in a real browser: opened from disk, used by pointer and keyboard, printed, and compared with Python."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nae.report import write_report
+from nae.tables import TableModel
+from tests.explanation.examples import explained_model
+from tests.report.test_write import HOSTILE, hostile_model, table_of
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: the page was not opened"),
+    pytest.mark.xdist_group("browser"),
+]
+
+# Chromium as root, without a screen, and without asking its maker for anything.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WAIT = 20_000  # milliseconds
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@dataclass
+class Opened:
+    """A page that was opened, and what it said and asked for while it was."""
+
+    page: Any
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def assert_quiet(self, path: Path) -> None:
+        assert self.said == []
+        assert self.asked == [path.as_uri()]
+
+
+def open_page(browser: Any, path: Path, **context: Any) -> Opened:
+    found = Opened(browser.new_context(locale="en-US", **context).new_page())
+    found.page.set_default_timeout(WAIT)
+    found.page.on("console", lambda message: found.said.append(message.text))
+    found.page.on("pageerror", lambda error: found.said.append(str(error)))
+    found.page.on("request", lambda request: found.asked.append(request.url))
+    found.page.goto(path.as_uri())
+    found.page.wait_for_selector("html[data-ready]")
+    return found
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, the rows of its report, and the report."""
+
+    model: TableModel
+    table: dict[str, Any]
+    path: Path
+
+
+def make_case(folder: Path, name: str, **shape: Any) -> Case:
+    model, columns = explained_model(11, **shape)
+    table = table_of(columns, y=np.arange(12.0))
+    target = "y" if not model.classes else None
+    return Case(model, table, write_report(model, table, folder / f"{name}.html", target=target))
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    shape = {"n_features": 5, "n_members": 2, "n_experts": 4, "dtype": np.float32}
+    return make_case(tmp_path_factory.mktemp("page"), "plain", **shape)
+
+
+@pytest.fixture
+def opened(browser: Any, case: Case) -> Iterator[Opened]:
+    found = open_page(browser, case.path)
+    yield found
+    found.page.context.close()
+
+
+def score_of(page: Any) -> float:
+    return float(page.locator(".score").get_attribute("data-score"))
+
+
+def expected_score(model: TableModel, values: list[Any]) -> float:
+    table = {name: [value] for name, value in zip(model.feature_names, values, strict=True)}
+    return float(np.ravel(model.decision_function(table))[0])
+
+
+def random_values(model: TableModel, random: np.random.Generator) -> list[Any]:
+    """Return a row of any values: known, in between, out of range, missing and unseen."""
+    row: list[Any] = []
+    for feature in model.schema.features:
+        if random.uniform() < 0.1:
+            row.append(None)
+        elif feature.kind == "category":
+            row.append(str(random.choice([*feature.labels[: feature.n_values], "never seen"])))
+        else:
+            low, high = float(feature.knots[0]), float(feature.knots[-1])
+            row.append(float(random.uniform(low - (high - low) / 4, high + (high - low) / 4)))
+    return row
+
+
+def test_the_page_opens_from_disk_without_a_word_or_a_request(opened: Opened, case: Case) -> None:
+    opened.assert_quiet(case.path)
+    sections = opened.page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
+    assert sections == ["top", "features", "what-if", "pairs", "rows", "caveats"]
+
+
+def test_the_policy_stops_a_request_and_a_script(opened: Opened) -> None:
+    outcome = opened.page.evaluate(
+        """async () => {
+            const script = document.createElement('script');
+            script.textContent = 'window.intruder = true';
+            document.body.append(script);
+            const answer = await fetch('https://example.org/').then(() => 'reached', () => 'refused');
+            return [answer, window.intruder === true];
+        }"""
+    )
+    assert outcome == ["refused", False]
+    assert any("Content Security Policy" in text for text in opened.said)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"n_features": 5, "n_members": 2, "n_experts": 4, "dtype": np.float32},
+        {"gate": "low-rank", "n_features": 4, "n_members": 3, "dtype": np.float32},
+        {"n_outputs": 3, "n_members": 2},
+        {"gate": "deep", "n_features": 4},
+    ],
+    ids=["additive", "low-rank", "classes", "deep"],
+)
+def test_two_hundred_what_ifs_are_what_python_says(browser: Any, tmp_path: Path, shape: dict[str, Any]) -> None:
+    case = make_case(tmp_path, "what", **shape)
+    found = open_page(browser, case.path)
+    random = np.random.default_rng(0)
+    rows = [random_values(case.model, random) for _ in range(200)]
+    answers = json.loads(found.page.evaluate("rows => JSON.stringify(rows.map(row => window.nae.predict(row)))", rows))
+    found.page.context.close()
+    names = case.model.feature_names
+    table = {name: np.array([row[i] for row in rows], dtype=object) for i, name in enumerate(names)}
+    local = case.model.explain_local(table)
+    for key in ("values", "lower", "upper", "own", "score", "prediction"):
+        expected = getattr(local, key).reshape(len(rows), -1)
+        np.testing.assert_allclose([answer[key] for answer in answers], expected, rtol=0, atol=1e-6, err_msg=key)
+
+
+def test_a_slider_moves_the_score(opened: Opened, case: Case) -> None:
+    page = opened.page
+    before = score_of(page)
+    slider = page.locator(".control input[type=range]:enabled").first
+    slider.focus()
+    page.keyboard.press("End")
+    after = score_of(page)
+    assert after != before
+    values = page.evaluate("window.nae.state.values")
+    assert after == pytest.approx(expected_score(case.model, values), abs=1e-6)
+    shown = page.locator(".score .big").inner_text()
+    assert float(shown.replace(",", "")) == pytest.approx(after, rel=1e-3)
+    assert page.locator(".fall").count() == case.model.n_features + 2
+
+
+def test_the_missing_switch_and_a_list_of_levels_move_the_score(opened: Opened, case: Case) -> None:
+    page = opened.page
+    page.locator(".control-missing input").first.check()
+    first = int(page.locator(".control").first.get_attribute("data-feature"))
+    values = page.evaluate("window.nae.state.values")
+    assert values[first] is None
+    assert score_of(page) == pytest.approx(expected_score(case.model, values), abs=1e-6)
+    page.locator(".control select").first.select_option(index=1)
+    values = page.evaluate("window.nae.state.values")
+    assert score_of(page) == pytest.approx(expected_score(case.model, values), abs=1e-6)
+
+
+def test_a_bar_says_who_shifted_it(opened: Opened) -> None:
+    opened.page.locator("button.fall-label").first.click()
+    detail = opened.page.locator(".fall-detail").inner_text()
+    assert re.search(r"stays between \S+ and \S+\.", detail)
+    assert "because" in detail
+
+
+def test_a_row_can_be_taken_into_what_if(opened: Opened, case: Case) -> None:
+    page = opened.page
+    errors = page.locator("#rows td.strong").all_inner_texts()
+    sizes = [abs(float(text.replace(",", ""))) for text in errors]
+    assert sizes == sorted(sizes, reverse=True)
+    row = int(page.locator(".row-button").first.inner_text().split()[0]) - 1
+    page.locator(".row-button").first.click()
+    expected = case.model.decision_function(case.table)[row]
+    assert score_of(page) == pytest.approx(expected, abs=1e-6)
+    assert page.locator(".score").inner_text().endswith(f"in truth {row}")
+
+
+def test_a_pair_can_be_picked_and_a_third_feature_added(opened: Opened, case: Case) -> None:
+    page = opened.page
+    page.locator("#pairs").scroll_into_view_if_needed()
+    page.locator(".pairs button").nth(1).click()
+    chosen = [case.model.feature_names[i] for i in page.evaluate("window.nae.state.pair")]
+    label = page.locator("svg.map").get_attribute("aria-label")
+    assert label.startswith(f"Map of {chosen[0]} and {chosen[1]}")
+    assert all(name in page.locator(".who").inner_text() for name in chosen)
+    page.locator("svg.map").focus()
+    page.keyboard.press("ArrowRight")
+    assert re.match(rf"{chosen[0]} .*, {chosen[1]} .*: [+\-−]?\d", page.locator(".pair-figure .reading").inner_text())
+    third = next(i for i, name in enumerate(case.model.feature_names) if name not in chosen)
+    page.locator("#pair-2").select_option(str(third))
+    assert page.locator("svg.map").count() > 1
+
+
+def test_features_can_be_searched_sorted_and_read_by_keyboard(opened: Opened, case: Case) -> None:
+    page = opened.page
+    page.locator("#feature-sort").select_option("name")
+    assert page.locator(".card h3").all_inner_texts() == sorted(case.model.feature_names)
+    page.locator("#feature-search").fill("F3")
+    assert page.locator(".card h3").all_inner_texts() == ["f3"]
+    page.locator("#feature-search").fill("")
+    chart = page.locator("svg.shape[tabindex]").first
+    chart.focus()
+    page.keyboard.press("ArrowRight")
+    assert "on average" in page.locator(".card .reading", has_text="on average").first.inner_text()
+
+
+def test_the_theme_can_be_switched(opened: Opened) -> None:
+    page = opened.page
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(colour)
+    page.locator("#theme").click()
+    after = page.evaluate(colour)
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert before != after
+    page.locator("#theme").click()
+    assert page.evaluate(colour) == before
+
+
+def test_the_tab_key_reaches_every_section_and_is_seen(opened: Opened) -> None:
+    page = opened.page
+    reached, names = set(), []
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            """() => {
+                const one = document.activeElement;
+                const label = one.labels && one.labels.length ? one.labels[0].textContent : '';
+                const style = getComputedStyle(one);
+                return [one.closest('section')?.id, one.getAttribute('aria-label') || label || one.textContent,
+                        style.outlineStyle];
+            }"""
+        )
+        if found[0] is None and reached and "caveats" in reached:
+            break
+        reached.add(found[0])
+        names.append(found[1])
+        assert found[2] != "none", f"{found[1]!r} does not show that it has the focus"
+    assert {"features", "what-if", "pairs", "rows", "caveats"} <= reached
+    assert all(name.strip() for name in names)
+
+
+def test_the_page_prints(opened: Opened, tmp_path: Path) -> None:
+    path = tmp_path / "report.pdf"
+    opened.page.pdf(path=path, format="A4", print_background=True)
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert content.count(b"/Type /Page\n") + content.count(b"/Type /Page ") >= 2
+
+
+def test_a_phone_never_scrolls_sideways(browser: Any, case: Case) -> None:
+    found = open_page(browser, case.path, viewport={"width": 360, "height": 740}, is_mobile=True)
+    found.page.mouse.wheel(0, 4000)
+    width = found.page.evaluate("document.documentElement.scrollWidth")
+    found.page.context.close()
+    assert width == 360
+
+
+def test_numbers_follow_the_readers_locale(browser: Any, case: Case) -> None:
+    page = browser.new_context(locale="de-DE").new_page()
+    page.goto(case.path.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    texts = page.locator(".fall-number").all_inner_texts()
+    page.context.close()
+    assert all("," in text and "." not in text for text in texts)
+
+
+def test_hostile_names_are_shown_as_text_and_break_nothing(browser: Any, tmp_path: Path) -> None:
+    model, rows = hostile_model()
+    path = write_report(model, rows, tmp_path / "r.html", title=HOSTILE[0])
+    found = open_page(browser, path, viewport={"width": 390, "height": 800})
+    page = found.page
+    page.locator("#feature-sort").select_option("table")
+    shown = page.locator(".card h3 bdi").evaluate_all("all => all.map(one => one.textContent)")
+    assert [text.encode("utf-16", "replace") for text in shown] == [
+        name.encode("utf-16", "replace") for name in HOSTILE
+    ]
+    page.locator(".control select").first.select_option(index=2)
+    page.locator("#pairs").scroll_into_view_if_needed()
+    page.locator(".pairs button").first.click()
+    page.locator("button.fall-label").first.click()
+    assert page.locator("img, main script, main style, iframe").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    found.assert_quiet(path)
+    page.context.close()
+
+
+def test_two_hundred_and_eighty_features_stay_usable(browser: Any, tmp_path: Path) -> None:
+    model, columns = explained_model(5, n_features=280, gate="low-rank", n_members=2, dtype=np.float32)
+    path = write_report(model, table_of(columns), tmp_path / "wide.html")
+    found = open_page(browser, path)
+    page = found.page
+    assert page.locator(".card").count() == 280
+    assert page.locator(".card .figure > :not([aria-hidden])").count() < 60  # the others wait
+    assert page.locator(".control").count() == 12
+    page.locator("#what-search").fill("f27")
+    assert page.locator(".control").count() == 11
+    page.locator(".control-missing input").first.check()
+    values = page.evaluate("window.nae.state.values")
+    assert score_of(page) == pytest.approx(expected_score(model, values), abs=1e-5)
+    found.assert_quiet(path)
+    page.context.close()
+
+
+def test_a_smaller_copy_says_how_far_it_is_off(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nae.report.write.PAGE_LIMIT", 1)
+    case = make_case(tmp_path, "small", n_members=3)
+    found = open_page(browser, case.path)
+    notice = found.page.locator(".notice").inner_text()
+    found.page.context.close()
+    assert re.search(r"1 of its 3 members, with 16 bits per number\. On 12 rows .* by at most [\d.]+\.", notice)
