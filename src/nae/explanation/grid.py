@@ -92,8 +92,7 @@ def make_axis(model: TableModel, i: int, line: Cells) -> Axis:
         numbers = np.where(inside, low * (1 - fraction) + high * fraction, np.nan)
     labels = feature.labels
     texts = [
-        labels[at] if part == 0 else f"{number:.6g}"
-        for at, part, number in zip(within, fraction, numbers, strict=True)
+        labels[at] if part == 0 else f"{number:.6g}" for at, part, number in zip(within, fraction, numbers, strict=True)
     ]
     slots = model.schema.slots(i)
     known = Cells(np.arange(slots.start, slots.stop, dtype=np.int32)[:, None], np.zeros((feature.n_slots, 1)))
