@@ -1,11 +1,13 @@
 """Boosted trees: many trees, small steps, early stopping on the validation rows, categories as categories.
 
 The three share learning rate, patience and the share of rows and columns a tree sees; what remains is close to what
-each library recommends.
+each library recommends. The validation rows decide when to stop; ``is_refitted`` then grows as many trees on all rows,
+as one would for a model to be kept.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.datasets import Split
@@ -25,18 +27,16 @@ SUBSAMPLE = 0.8
 class XGBoost:
     """XGBoost with histograms and native categories."""
 
+    is_refitted: bool = False
     modules: tuple[str, ...] = ("xgboost",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
         """Fit until validation stops improving."""
         from xgboost import XGBClassifier, XGBRegressor
 
-        prepare = _as_categories(split.train.X)
-        estimator = XGBRegressor if split.dataset.task == "regression" else XGBClassifier
-        model = estimator(
-            n_estimators=budget.n_trees,
+        make = partial(
+            XGBRegressor if split.dataset.task == "regression" else XGBClassifier,
             learning_rate=LEARNING_RATE,
-            early_stopping_rounds=PATIENCE,
             max_depth=7,
             subsample=SUBSAMPLE,
             colsample_bytree=SUBSAMPLE,
@@ -45,8 +45,13 @@ class XGBoost:
             n_jobs=budget.threads,
             random_state=budget.seed,
         )
+        prepare = _as_categories(split.train.X)
+        model = make(n_estimators=budget.n_trees, early_stopping_rounds=PATIENCE)
         validation = (prepare(split.validation.X), split.validation.y)
         model.fit(prepare(split.train.X), split.train.y, eval_set=[validation], verbose=False)
+        if self.is_refitted:
+            rows = split.all_train
+            model = make(n_estimators=model.best_iteration + 1).fit(prepare(rows.X), rows.y)
         return Fitted(model, split.dataset.task, prepare)
 
 
@@ -54,18 +59,18 @@ class XGBoost:
 class LightGBM:
     """LightGBM with native categories."""
 
+    is_refitted: bool = False
     modules: tuple[str, ...] = ("lightgbm",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
         """Fit until validation stops improving."""
         import lightgbm
 
-        prepare = _as_categories(split.train.X)
-        estimator = lightgbm.LGBMRegressor if split.dataset.task == "regression" else lightgbm.LGBMClassifier
-        model = estimator(
-            n_estimators=budget.n_trees,
+        make = partial(
+            lightgbm.LGBMRegressor if split.dataset.task == "regression" else lightgbm.LGBMClassifier,
             learning_rate=LEARNING_RATE,
             num_leaves=63,
+            min_child_samples=10,
             subsample=SUBSAMPLE,
             subsample_freq=1,
             colsample_bytree=SUBSAMPLE,
@@ -73,13 +78,17 @@ class LightGBM:
             random_state=budget.seed,
             verbose=-1,
         )
-        model.fit(
+        prepare = _as_categories(split.train.X)
+        model = make(n_estimators=budget.n_trees).fit(
             prepare(split.train.X),
             split.train.y,
             eval_X=prepare(split.validation.X),
             eval_y=split.validation.y,
             callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)],
         )
+        if self.is_refitted:
+            rows = split.all_train
+            model = make(n_estimators=model.best_iteration_).fit(prepare(rows.X), rows.y)
         return Fitted(model, split.dataset.task, prepare)
 
 
@@ -87,6 +96,7 @@ class LightGBM:
 class CatBoost:
     """CatBoost with its ordered encoding of categories."""
 
+    is_refitted: bool = False
     modules: tuple[str, ...] = ("catboost",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
@@ -95,25 +105,24 @@ class CatBoost:
 
         names = _category_names(split.train.X)
 
-        def prepare(X: "pd.DataFrame") -> Any:
-            return Pool(_with_missing_as_text(X, names), cat_features=names)
+        def prepare(X: "pd.DataFrame", y: Any = None) -> Any:
+            return Pool(_with_missing_as_text(X, names), y, cat_features=names)
 
-        estimator = CatBoostRegressor if split.dataset.task == "regression" else CatBoostClassifier
-        model = estimator(
-            iterations=budget.n_trees * 2 // 3,
+        make = partial(
+            CatBoostRegressor if split.dataset.task == "regression" else CatBoostClassifier,
             learning_rate=LEARNING_RATE,
-            early_stopping_rounds=PATIENCE,
             depth=8,
             thread_count=budget.threads,
             random_seed=budget.seed,
             allow_writing_files=False,
             verbose=False,
         )
-        pools = [
-            Pool(_with_missing_as_text(part.X, names), part.y, cat_features=names)
-            for part in (split.train, split.validation)
-        ]
-        model.fit(pools[0], eval_set=pools[1], use_best_model=True)
+        model = make(iterations=budget.n_trees * 2 // 3, early_stopping_rounds=PATIENCE)
+        validation = prepare(split.validation.X, split.validation.y)
+        model.fit(prepare(split.train.X, split.train.y), eval_set=validation, use_best_model=True)
+        if self.is_refitted:
+            rows = split.all_train
+            model = make(iterations=model.tree_count_).fit(prepare(rows.X, rows.y))
         return Fitted(model, split.dataset.task, prepare)
 
 

@@ -17,7 +17,7 @@ from nae.errors import ConfigError
 from tests.benchmarks.generated import make_split
 
 TASKS: tuple[Task, ...] = ("regression", "binary", "multiclass")
-PEERS = [entry for entry in MODELS if not isinstance(entry.model, NAE)]
+PEERS = [entry for entry in MODELS if not isinstance(entry.model, NAE) and "refitted" not in entry.name]
 SMALL = Budget(threads=1, n_trees=60)
 
 
@@ -81,6 +81,14 @@ def test_a_level_that_training_lacks_is_missing_for_boosted_trees(splits: dict[T
     fitted = XGBoost().fit(split, SMALL)
     strange = split.test.X.assign(colour="ultraviolet")
     np.testing.assert_array_equal(fitted.predict(strange), fitted.predict(split.test.X.assign(colour=None)))
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
+def test_trees_grown_again_on_all_rows_are_as_many_and_others(name: str, splits: dict[Task, Split]) -> None:
+    split = splits["regression"]
+    first, again = (fit(entry_named(entry), split) for entry in (name, f"{name}-refitted"))
+    assert not np.array_equal(first.predict(split.test.X), again.predict(split.test.X))
+    assert error(split, again) < 1.2 * error(split, first)
 
 
 def test_splines_beat_lines_on_a_wave(splits: dict[Task, Split]) -> None:
