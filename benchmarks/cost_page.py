@@ -129,11 +129,11 @@ def _draw_rows(panel: "Axes", found: list[Measured]) -> None:
 
 
 def _draw_steps(panel: "Axes", found: list[Measured]) -> None:
-    panel.plot([each.point.size for each in found], [1e3 * (each.step_seconds or 0) for each in found], "o-", c="C0")
-    for each in found:
-        note = f"{1e3 * (each.step_seconds or 0):.3g}"
-        panel.annotate(note, (each.point.size, 1e3 * (each.step_seconds or 0)), (0, 7), textcoords="offset points",
-                       ha="center", fontsize=8)  # fmt: skip
+    sizes, steps = [each.point.size for each in found], [1e3 * (each.step_seconds or 0) for each in found]
+    panel.plot(sizes, steps, "o-", c="C0")
+    for place in zip(sizes, steps, strict=True):
+        note = _number(place[1])
+        panel.annotate(note, place, (0, 7), textcoords="offset points", ha="center", fontsize=8)
     panel.set_ylabel("one training step, ms")
 
 
