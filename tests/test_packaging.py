@@ -12,7 +12,6 @@ import pytest
 
 import nae
 from nae import NAEClassifier
-from nae.tables import save
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
@@ -99,7 +98,7 @@ def test_a_saved_model_predicts_and_explains_where_nothing_else_is(
     python: Path, model: NAEClassifier, rows: np.ndarray, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.nae"
-    save(model.model_, path)
+    model.save(path)
     found = json.loads(run(python, "-I", "-c", PREDICT, path, json.dumps(rows[:5].tolist())).stdout)
     assert found["absent"] == ["torch", "sklearn", "pandas", "rich"]
     table = {"left": rows[:5, 0], "right": rows[:5, 1]}

@@ -24,6 +24,7 @@ ORDER = (
     "estimators",
     "plots",
     "interop",
+    "export",
     "report",
     "serving",
     "tuning",
@@ -31,7 +32,7 @@ ORDER = (
     "cli",
 )
 # What reads a model must not know how it was trained.
-READERS = ("plots", "interop", "report", "serving")
+READERS = ("plots", "interop", "export", "report", "serving")
 TRAINERS = ("network", "training", "estimators")
 # Upward, and only inside a function: a method that is named on an object and done further down.
 DEFERRED = {

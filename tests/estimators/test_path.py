@@ -71,7 +71,7 @@ def test_a_target_that_is_missed_is_said_with_the_figure() -> None:
 
 
 def test_what_was_asked_and_what_was_measured_travel_with_the_model() -> None:
-    X, y = product(200)
+    X, _ = product(200)
     model = NAERegressor(additivity=0.5, n_members=1, max_epochs=120, random_state=0).fit(X, np.sin(X[:, 0]))
     summary = model.model_.training["additivity"]
     assert summary["asked"] == 0.5
