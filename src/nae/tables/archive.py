@@ -21,7 +21,7 @@ from nae.tables.model import TableModel
 from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import Statistics
 
-__all__ = ["FORMAT", "load", "read_archive", "save"]
+__all__ = ["FORMAT", "describe", "load", "read_archive", "save"]
 
 FORMAT = 1  # raise it when an older reader would misread the file; keep reading every older number
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
@@ -40,8 +40,8 @@ def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, An
     extra
         JSON values to keep beside the model; :func:`read_archive` gives them back.
     """
-    arrays = _arrays_of(model)
-    header = _header_of(model, arrays) | {"extra": extra or {}}
+    header, arrays = describe(model)
+    header["extra"] = extra or {}
     try:
         text = json.dumps(header, allow_nan=False)  # ASCII: any text survives, even half a surrogate pair
     except (TypeError, ValueError) as error:
@@ -53,6 +53,12 @@ def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, An
         raise FormatError(f"The header of a model file has at most {MAX_HEADER} bytes; these levels need more.")
     _parse(parse_container(content))  # what could not be read again is never written
     _write_atomically(Path(path), content)
+
+
+def describe(model: TableModel) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+    """Return the header of a model's file, as JSON values, and its arrays by name."""
+    arrays = _arrays_of(model)
+    return _header_of(model, arrays), arrays
 
 
 def load(path: str | os.PathLike[str]) -> TableModel:
