@@ -1,4 +1,4 @@
-"""Train on a simulated and on a real table, print what the models say, and draw it into demo/."""
+"""Train on a simulated and on a real table, print what the models say, draw it into demo/, and write a report."""
 
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score, root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
 from nae import NAEClassifier, NAERegressor, datasets, metrics, plots
+from nae.report import write_report
 
 FOLDER = Path("demo")
 COLOURS = {1: "#d95f02", -1: "#1f78b4"}
@@ -63,6 +64,11 @@ def diagnose(console: Console) -> None:
     strongest = [model.model_.feature_names[i] for i in np.argsort(-importance)[:6]]
     save(console, plots.shapes(model.explain_global(X), features=strongest), "breast_cancer.png")
     save(console, plots.waterfall(model.explain_local(row)).figure, "breast_cancer_row.png")
+    title = "Benign or malignant? What a model makes of 30 measurements"
+    page = write_report(
+        model.model_, {**X_test, "diagnosis": y_test}, FOLDER / "report.html", target="diagnosis", title=title
+    )
+    console.print(f"Open it in a browser, the model is inside: [bold]{page}[/]")
 
 
 def result_table(score: str) -> Table:

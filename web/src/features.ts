@@ -41,8 +41,8 @@ export class FeatureSection {
       h(
         "p",
         { class: "lead" },
-        "The line is the average effect of a value on the prediction. The pale band is a guarantee: whatever the other features say, the effect cannot leave it. ",
-        "Nine in ten actual effects lie in the darker band. The bars below count the training rows.",
+        "The line is the average effect of a value on the prediction. The wide band is a guarantee: whatever the other features say, the effect cannot leave it. ",
+        "Nine in ten actual effects lie in the inner band. The bars below count the training rows.",
       ),
       h(
         "div",

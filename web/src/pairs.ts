@@ -184,6 +184,7 @@ export class PairSection {
     const view = this.view.selectedIndex;
     const values = view === 1 ? pureOf(found) : view > 1 ? found.parts[view - 2] : totalOf(found);
     const most = values.reduce((top, value) => Math.max(top, Math.abs(value)), 0) || 1;
+    this.figure.classList.toggle("many", isWide);
     put(this.figure, ...this.panels(found, values, most), this.legend(most));
     this.say(null);
     this.drawWho(found);
@@ -246,10 +247,11 @@ export class PairSection {
   }
 
   private say(text: string | null): void {
+    const hasDots = this.state.pair.length === 2 && this.state.model.payload.rows.index.length > 0;
     const rest =
       this.state.model.payload.gate === "deep"
         ? "An average over contexts: this model's gate is deep, so a map of a few features is not exact."
-        : "Exact, with all other features held at their average context. Dots are rows of the table.";
+        : `Exact, with all other features held at their average context.${hasDots ? " Dots are rows of the table." : ""}`;
     this.reading.textContent = text ?? rest;
   }
 

@@ -102,7 +102,7 @@ export class WhatIfSection {
     for (let i = 0; i < model.nFeatures; i++) {
       most = Math.max(most, Math.abs(explanation.values[i * model.nOutputs + output]));
     }
-    const decimals = decimalsFor(2 * most);
+    const decimals = decimalsFor(4 * most) + 1;
     for (const control of this.controls.values()) control.sync(decimals);
     this.start.value = this.state.startRow === null ? "" : String(this.state.startRow);
     this.waterfall.draw();
