@@ -195,6 +195,32 @@ def test_report_without_a_target_says_what_it_cannot(nae: Command, folder: Path,
     assert "cannot say how good the model is" in err
 
 
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("m.json", ["m.json"]),
+        ("m.sql", ["m.query.sql", "m.sql"]),
+        ("2-homes.c", ["m2_homes.c", "m2_homes.h"]),
+        ("m.onnx", ["m.onnx"]),
+    ],
+)
+def test_export_writes_what_the_ending_says(
+    nae: Command, folder: Path, tmp_path: Path, name: str, written: list[str]
+) -> None:
+    if name.endswith("onnx"):
+        pytest.importorskip("onnx")
+    code, out, err = nae("export", folder / "price.nae", "-o", tmp_path / name)
+    assert (code, out) == (0, ""), err
+    assert sorted(path.name for path in tmp_path.iterdir()) == written
+    assert all(path.stat().st_size > 1000 for path in tmp_path.iterdir() if path.suffix != ".h")
+    assert err.count("wrote ") == len(written)
+
+
+def test_export_writes_what_is_asked_for(nae: Command, folder: Path, tmp_path: Path) -> None:
+    assert nae("export", folder / "price.nae", "--format", "json", "-o", tmp_path / "model")[0] == 0
+    assert json.loads((tmp_path / "model").read_text())["outputs"] == ["price"]
+
+
 def test_doctor_names_versions_and_what_is_missing(nae: Command) -> None:
     found = json.loads(nae("doctor", "--json")[1])
     assert found["nae"] == library.__version__

@@ -49,6 +49,8 @@ def test_an_unknown_target_names_the_nearest(nae: Command, folder: Path) -> None
         (("compare", "{folder}/price.nae", "{data}"), "at least two models"),
         (("compare", "{folder}/price.nae", "{folder}/sold.nae", "{data}"), "the same classes"),
         (("report", "{folder}/price.nae", "{data}", "-t", "prize"), "Did you mean 'price'"),
+        (("export", "{folder}/price.nae", "-o", "{tmp}/m.txt"), "must be one of .onnx, .c, .sql and .json"),
+        (("export", "{folder}/price.nae", "-o", "{tmp}/none/m.json"), "folder that exists"),
         (("serve", "{tmp}/none.nae"), "No file is at"),
         (("serve", "{tmp}"), "must hold model files"),
     ],
@@ -112,5 +114,5 @@ def test_help_and_version_are_no_errors(nae: Command) -> None:
 
 def test_every_command_is_there() -> None:
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
-    assert names >= {"fit", "predict", "explain", "report", "compare", "show", "serve", "demo", "doctor"}
+    assert names >= {"fit", "predict", "explain", "report", "compare", "show", "export", "serve", "demo", "doctor"}
     assert run(["--version"]) == 0

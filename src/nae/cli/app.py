@@ -16,6 +16,7 @@ from nae.cli.console import say
 from nae.cli.demo import demo
 from nae.cli.doctor import doctor
 from nae.cli.explain import explain
+from nae.cli.export import export
 from nae.cli.fit import fit
 from nae.cli.predict import predict
 from nae.cli.report import report
@@ -32,6 +33,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     report,
     compare,
     show,
+    export,
     serve,
     demo,
     doctor,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import Array
+from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns
 from nae.explanation.local import LocalExplanation
 from nae.tables.model import TableModel
@@ -14,9 +15,8 @@ from nae.tables.model import TableModel
 __all__ = ["encode", "explain_rows", "predict_rows"]
 
 
-def predict_rows(model: TableModel, columns: Columns) -> dict[str, Any]:
+def predict_rows(model: TableModel, cells: Cells) -> dict[str, Any]:
     """Return the predictions of rows, for a classifier with the probabilities of its classes."""
-    cells = model.schema.locate(columns, dtype=model.experts.dtype)
     if not model.classes:
         value = model.predict(cells)
         if value.ndim == 1:

@@ -37,23 +37,28 @@ class Served:
 class Registry:
     """Models by name; reading it needs no lock, because the mapping is replaced and never changed."""
 
-    def __init__(self, source: Path, models: Mapping[str, Served]) -> None:
+    def __init__(self, source: Path, models: Mapping[str, Served], *, is_compiled: bool = False) -> None:
         self.source = source
+        self._is_compiled = is_compiled
         self.n_reloads = 0
         self.n_failures = 0
         self._models: Mapping[str, Served] = MappingProxyType(dict(models))
         self._failed: dict[str, FileState] = {}
 
     @staticmethod
-    def open(source: str | Path) -> "Registry":
-        """Read a model file, or every ``*.nae`` of a folder; the first that is broken is an error."""
+    def open(source: str | Path, *, is_compiled: bool = False) -> "Registry":
+        """Read a model file, or every ``*.nae`` of a folder; the first that is broken is an error.
+
+        ``is_compiled`` has numba make a kernel of every model: it starts later and answers sooner.
+        """
         path = Path(source)
         files = _files(path)
         if path.is_dir() and not files:
             raise ConfigError(f"The folder must hold model files (*.nae); {path} holds none.")
         if not path.exists():
             raise FormatError(f"No file is at {path}.")
-        return Registry(path, {name: _read(name, file) for name, file in files.items()})
+        models = {name: _read(name, file, is_compiled=is_compiled) for name, file in files.items()}
+        return Registry(path, models, is_compiled=is_compiled)
 
     @property
     def models(self) -> Mapping[str, Served]:
@@ -94,7 +99,7 @@ class Registry:
                 return before
             if self._failed.get(name) == state:
                 return before
-            after = _read(name, file)
+            after = _read(name, file, is_compiled=self._is_compiled)
         except (NAEError, OSError) as error:
             _LOGGER.warning("%s is not loaded: %s", file, error)
             self.n_failures += 1
@@ -119,11 +124,11 @@ def _files(source: Path) -> dict[str, Path]:
     return {source.stem: source} if source.exists() else {}
 
 
-def _read(name: str, file: Path) -> Served:
+def _read(name: str, file: Path, *, is_compiled: bool) -> Served:
     for _ in range(_TRIES):
         state = file_state(file)
         version = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
         model = load(file)
         if file_state(file) == state:
-            return Served(name, model, make_card(model), version, state)
+            return Served(name, model.compile() if is_compiled else model, make_card(model), version, state)
     raise FormatError(f"{file} changed {_TRIES} times while it was read.")

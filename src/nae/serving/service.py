@@ -25,7 +25,12 @@ class Service:
     def predict(self, body: bytes) -> tuple[bytes, int]:
         """Return the answer and how many rows it is about."""
         rows = self._predicted.read(body)
-        return self._answer(predict_rows(self.served.model, self._predicted.columns(rows))), len(rows)
+        model = self.served.model
+        if len(rows) == 1:  # a record has a shorter way
+            cells = model.cells({name: rows[0].get(name) for name in model.feature_names})
+        else:
+            cells = model.cells(self._predicted.columns(rows))
+        return self._answer(predict_rows(model, cells)), len(rows)
 
     def explain(self, body: bytes, *, n_causes: int) -> tuple[bytes, int]:
         """Return the answer and how many rows it is about."""
