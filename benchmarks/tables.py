@@ -143,14 +143,14 @@ def _head(results: Results) -> str:
     machines, threads = _join(report.machine for report in done), _join(str(report.threads) for report in done)
     lines = [
         "Made by `python -m benchmarks suite`; how, and what the peers were given, is in `docs/benchmarks.md`.",
-        f"{len(done)} runs, one after another, each in its own process; {threads} threads on {machines}.",
+        f"{len(done)} runs, one after another, each in its own process; threads: {threads}; {machines}.",
         ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
     ]
     busy = [report.foreign_load or 0.0 for report in done if report.is_loaded]
     if busy:
         lines.append(
-            f"**{len(busy)} of {len(done)} runs shared the machine**: others used up to {max(busy):.0%} of it: "
-            "these seconds are too long, scores are not touched. `--redo-if-loaded` repeats these runs."
+            f"**{len(busy)} of {len(done)} runs shared the machine**: others used up to {max(busy):.0%} of it, so "
+            "their seconds are too long; scores are not touched. `--redo-if-loaded` repeats these runs."
         )
     return "\n".join(lines)
 
