@@ -81,8 +81,7 @@ def decode_history(encoded: Any) -> History:
     """Return the history of a training."""
     try:
         found = _decode(encoded)
-        epochs = [Epoch(**row) for row in found["epochs"]]
-        return History(epochs, int(found["best_epoch"]), str(found["stopped"]))
+        return History(**found | {"epochs": [Epoch(**row) for row in found["epochs"]]})
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"The history of the training cannot be read ({error!r}).") from error
 

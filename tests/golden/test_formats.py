@@ -1,0 +1,40 @@
+"""Files of every format that was ever written keep loading, and predict what they did."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nae
+from nae.tables.archive import FORMAT, read_archive
+
+FOLDER = Path(__file__).parent
+FORMATS = range(1, FORMAT + 1)
+
+
+@pytest.mark.parametrize("number", FORMATS)
+def test_a_file_of_an_older_format_predicts_what_it_did(number: int) -> None:
+    model = nae.load(FOLDER / f"format_{number}.nae")
+    answers = json.loads((FOLDER / f"format_{number}.json").read_text())
+    found = model.contributions(answers["rows"])
+    np.testing.assert_allclose(model.predict_proba(answers["rows"]), answers["probabilities"], atol=1e-6)
+    np.testing.assert_allclose(found.values, answers["contributions"], atol=1e-6)
+    np.testing.assert_allclose(found.lower, answers["lower"], atol=1e-6)
+    np.testing.assert_allclose(found.upper, answers["upper"], atol=1e-6)
+
+
+@pytest.mark.parametrize("number", FORMATS)
+def test_a_file_of_an_older_format_keeps_everything_beside_the_tables(number: int) -> None:
+    model, extra = read_archive(FOLDER / f"format_{number}.nae")
+    assert extra == {"note": "golden"}
+    assert model.training == {"n_rows": 6, "note": "made by hand"}
+    assert model.classes == ("low", "middle", "high")
+    assert model.explain_global().feature_names == ("size", "is_new", "kind")
+
+
+def test_safetensors_itself_reads_the_container() -> None:
+    from safetensors.numpy import load_file
+
+    arrays = load_file(FOLDER / f"format_{FORMAT}.nae")
+    np.testing.assert_array_equal(arrays["experts"], nae.load(FOLDER / f"format_{FORMAT}.nae").experts)
