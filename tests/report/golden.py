@@ -12,7 +12,7 @@ import numpy as np
 from nae.encoding import Category, Columns
 from nae.explanation.interaction import explain_interaction
 from nae.report.payload import build_payload
-from nae.report.reduction import fit_into_page
+from nae.report.reduction import PAGE_LIMIT, fit_into_page
 from nae.report.rows import ReportRows
 from nae.tables import TableModel
 from tests.explanation.examples import explained_model
@@ -30,6 +30,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"gate": "diagonal", "n_members": 2},
     {"gate": "additive", "n_outputs": 3, "n_members": 2, "dtype": np.float32},
     {"gate": "additive", "n_experts": 1},
+    {"gate": "low-rank", "n_members": 3, "dtype": np.float32, "limit": 1000},
 )
 
 
@@ -39,11 +40,14 @@ def build_golden() -> list[dict[str, Any]]:
 
 
 def _case(seed: int, shape: dict[str, Any]) -> dict[str, Any]:
-    model, columns = explained_model(seed, **shape)
-    cells = model.cells(columns)
+    limit = shape.get("limit", PAGE_LIMIT)
+    asked, columns = explained_model(seed, **{key: value for key, value in shape.items() if key != "limit"})
+    cells = asked.cells(columns)
     rows = ReportRows(columns, None, "y")
+    fitted = fit_into_page(asked, cells, limit=limit)
+    model = fitted.model
     local = model.explain_local(columns, n_causes=model.n_features)
-    content = build_payload(model, fit_into_page(model, cells), rows, quality=None, title=None, max_rows=len(cells))
+    content = build_payload(asked, fitted, rows, quality=None, title=None, max_rows=len(cells))
     return {
         "name": " ".join(str(getattr(value, "__name__", value)) for value in shape.values()),
         "tolerance": 1e-6 if model.experts.dtype == np.float32 else 1e-10,

@@ -193,8 +193,10 @@ def test_the_missing_switch_and_a_list_of_levels_move_the_score(opened: Opened, 
     assert score_of(page) == pytest.approx(expected_score(case.model, values), abs=1e-6)
 
 
-def test_a_bar_says_who_shifted_it(opened: Opened) -> None:
-    opened.page.locator("button.fall-label").first.click()
+def test_a_bar_says_who_shifted_it_and_keeps_the_focus(opened: Opened) -> None:
+    opened.page.locator("button.fall-label").first.focus()
+    opened.page.keyboard.press("Enter")
+    assert opened.page.locator("button.fall-label").first.evaluate("one => one === document.activeElement")
     detail = opened.page.locator(".fall-detail").inner_text()
     assert re.search(r"stays between \S+ and \S+\.", detail)
     assert "because" in detail

@@ -52,9 +52,15 @@ export function shorten(text: string, limit: number): string {
   return `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (limit - 1 - head)).join("")}`;
 }
 
-/** Replace everything in an element. */
+/** Replace everything in an element; what had the focus and comes again, by its data-key, has it still. */
 export function put(element: Element, ...children: Child[]): void {
+  const focused = document.activeElement;
+  const key = focused && element.contains(focused) ? focused.getAttribute("data-key") : null;
   element.replaceChildren(...children.filter((child): child is Node | string => Boolean(child)));
+  if (key === null) return;
+  for (const one of element.querySelectorAll<HTMLElement>("[data-key]")) {
+    if (one.getAttribute("data-key") === key) one.focus({ preventScroll: true });
+  }
 }
 
 /** Build an element's content when it comes near the screen, or before printing. */

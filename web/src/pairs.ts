@@ -156,6 +156,7 @@ export class PairSection {
             "button",
             {
               type: "button",
+              "data-key": `pair-${pair.first}-${pair.second}`,
               "aria-pressed": isChosen ? "true" : "false",
               onclick: () => state.setPair([pair.first, pair.second]),
             },

@@ -142,8 +142,10 @@ export class RowSection {
             {},
             h(
               "button",
-              { type: "button", class: "row-button", "aria-label": `Try row ${index} in what if` },
-              `${whole(index)} →`,
+              { type: "button", class: "row-button" },
+              whole(index),
+              h("span", { "aria-hidden": "true" }, " →"),
+              h("span", { class: "sr" }, " into what if"),
             ),
           ),
           hasTruth && h("td", {}, h("bdi", {}, target(result.truth))),
@@ -168,7 +170,7 @@ export class RowSection {
       { scope: "col", "aria-sort": isSorted ? order : "none" },
       h(
         "button",
-        { type: "button", onclick: () => this.sortBy(key) },
+        { type: "button", "data-key": `sort-${key}`, onclick: () => this.sortBy(key) },
         name(shorten(text, 24)),
         h("span", { "aria-hidden": "true" }, isSorted ? (this.isDescending ? " ↓" : " ↑") : ""),
       ),

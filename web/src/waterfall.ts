@@ -139,6 +139,7 @@ export class Waterfall {
           {
             class: "fall-label",
             type: "button",
+            "data-key": `fall-${feature.at}`,
             "aria-expanded": this.asked.has(feature.at) ? "true" : "false",
             onclick: () => this.toggle(feature.at),
           },

@@ -151,7 +151,12 @@ export class WhatIfSection {
           {},
           h(
             "button",
-            { type: "button", "aria-pressed": o === output ? "true" : "false", onclick: () => this.state.setOutput(o) },
+            {
+              type: "button",
+              "data-key": `class-${o}`,
+              "aria-pressed": o === output ? "true" : "false",
+              onclick: () => this.state.setOutput(o),
+            },
             name(model.payload.outputs[o]),
             h("span", { class: "class-bar", "aria-hidden": "true" }, fill),
             h("b", {}, percent(explanation.prediction[o], 1)),
