@@ -147,7 +147,7 @@ def _housing_dial(folder: Path, table: Table) -> Iterator[Picture]:
         "housing-frontier",
         "What additivity costs, and the point that additivity='auto' chooses",
         'plots.frontier(NAERegressor(additivity="auto").fit(X, y).additivity_path_)',
-        plots.frontier(_path(folder, table)).figure,
+        plots.frontier(_path(folder, table), score_label="validation loss").figure,
     )
     history = json.loads((folder / "housing-095.history.json").read_text())
     yield Picture(
@@ -159,7 +159,9 @@ def _housing_dial(folder: Path, table: Table) -> Iterator[Picture]:
 
 
 def _income(folder: Path) -> Iterator[Picture]:
-    table = _fitted(folder, "income", NAEClassifier(random_state=0, time_limit=120), classes={0: "≤ 50K", 1: "> 50K"})
+    table = _fitted(
+        folder, "income", NAEClassifier(random_state=0, time_limit=120), classes={0: "50K or less", 1: "more than 50K"}
+    )
     model, X, y = table.model, table.X, table.y
     explanation = model.explain_global()
     yield Picture(
@@ -263,7 +265,7 @@ def _letter(folder: Path) -> Iterator[Picture]:
 
 def _telco(folder: Path) -> Iterator[Picture]:
     estimator = NAEClassifier(n_members=2, random_state=0, time_limit=60)
-    table = _fitted(folder, "telco_churn", estimator, classes={0: "stays", 1: "leaves"})
+    table = _fitted(folder, "telco_churn", estimator, classes={0: "keeps", 1: "leaves"})
     explanation = table.model.explain_global(table.X)
     yield Picture(
         "telco-missing",

@@ -58,6 +58,14 @@ def test_density_bars_hold_the_share_of_the_rows() -> None:
     assert histogram[0].left == lay_out_shape(explained(), INCOME).x_range[0]
 
 
+def test_few_values_are_marked_one_by_one_with_room_for_their_bars() -> None:
+    layout = lay_out_shape(explained(), ROOMS)
+    assert layout.ticks == (0, 1, 2, 3, 4, 5)
+    assert layout.x_range == (-0.5, 5.5)
+    assert "values reach" not in layout.note
+    assert lay_out_shape(explained(), INCOME).ticks == ()
+
+
 def test_forty_levels_are_shown_and_rarer_ones_hidden_on_request() -> None:
     every = lay_out_shape(explained(), FORTY)
     assert not every.is_number

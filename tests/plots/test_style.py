@@ -1,6 +1,15 @@
 import pytest
 
-from nae.plots.style import decimals_for, format_fixed, format_number, format_signed, format_value, shorten, shorten_all
+from nae.plots.style import (
+    decimals_for,
+    format_compact,
+    format_fixed,
+    format_number,
+    format_signed,
+    format_value,
+    shorten,
+    shorten_all,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +46,11 @@ def test_columns_of_numbers_have_fixed_decimals() -> None:
     assert format_fixed(-1.5, 2) == "−1.50"
     assert format_signed(1.5, 1) == "+1.5"
     assert format_signed(0.001, 1) == "0.0"
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (500, "500"), (150000, "150k"), (-2.5e6, "−2.5M"), (3e9, "3B")])
+def test_an_axis_writes_large_numbers_short(value: float, text: str) -> None:
+    assert format_compact(value) == text
 
 
 def test_a_long_text_loses_its_middle() -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "STYLE",
     "Style",
     "decimals_for",
+    "format_compact",
     "format_fixed",
     "format_number",
     "format_signed",
@@ -81,6 +82,14 @@ def format_number(value: float) -> str:
     if "." in text and "e" not in text:
         text = text.rstrip("0").rstrip(".")
     return text.replace("-", "−")
+
+
+def format_compact(value: float) -> str:
+    """Return a number for an axis: 150k rather than 150000."""
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}".replace("-", "−")
+    return f"{value:g}".replace("-", "−")
 
 
 def format_value(value: object) -> str:

@@ -13,6 +13,7 @@ __all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "va
 
 _TAIL = 1.6  # how much longer the whole range must be to be called a long tail
 _BINS = 40
+_FEW = 24  # values of a number that are marked one by one
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class ShapeLayout:
     dots: Array
     x_range: tuple[float, float]
     y_range: tuple[float, float]
+    ticks: tuple[float, ...]  # where few values are, each of them; empty leaves the choice to the backend
     note: str
 
 
@@ -75,6 +77,9 @@ def lay_out_shape(
     levels, hidden, places = _levels(shape, o, explanation.quantile_levels, max_levels)
     x = shape.numbers[curve]
     x_range = value_range(x, shape.weight[curve]) if len(x) else (-0.5, len(levels) - 0.5)
+    if 1 < len(x) <= _FEW:  # room for whole bars at both ends
+        half = float(np.diff(x).min()) / 2
+        x_range = x_range[0] - half, x_range[1] + half
     dots_at, dots = _dots(shape, o, places)
     low, high = _inner(explanation.quantile_levels)
     parts = (shape.mean, shape.lower, shape.upper, shape.quantiles[low], shape.quantiles[high])
@@ -96,6 +101,7 @@ def lay_out_shape(
         dots=dots,
         x_range=x_range,
         y_range=(0.0, 1.0),
+        ticks=tuple(x.tolist()) if 1 < len(x) <= _FEW / 2 else (),
         note=_note(shape, o, x, x_range, hidden),
     )
     return replace(layout, y_range=_effect_range(layout))
@@ -214,7 +220,7 @@ def _note(shape: FeatureShape, o: int, x: Array, x_range: tuple[float, float], h
     parts = [f"additivity {shape.additivity[o]:.2f}"]
     if shape.stability is not None:
         parts.append(f"stability {shape.stability[o]:.2f}")
-    if len(x) and (x_range[0] > x[0] or x_range[1] < x[-1]):
+    if len(x) > _FEW and (x_range[0] > x[0] or x_range[1] < x[-1]):
         parts.append(f"values reach {format_value(float(x[-1] if x_range[1] < x[-1] else x[0]))}")
     if hidden:
         parts.append(f"{hidden} rarer levels hidden")

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nae._optional import require
-from nae.plots.style import STYLE
+from nae.plots.style import STYLE, format_compact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
-__all__ = ["colour_map", "new_axes", "new_page", "set_legend", "set_note", "set_title", "tidy"]
+__all__ = ["colour_map", "compact_ticks", "new_axes", "new_page", "set_legend", "set_note", "set_title", "tidy"]
 
 
 def new_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
@@ -83,8 +83,8 @@ def set_note(ax: "Axes", note: str) -> None:
     text.set_in_layout(False)  # a long one may run over the edge rather than squeeze the axes
 
 
-def set_legend(ax: "Axes", handles: Sequence[Any], *, drop: float) -> None:
-    """Put a legend under the axes, ``drop`` points below them."""
+def set_legend(ax: "Axes", handles: Sequence[Any], *, drop: float, n_columns: int | None = None) -> None:
+    """Put a legend under the axes, ``drop`` points below them, in one line unless columns are given."""
     transforms: Any = require("matplotlib.transforms", extra="plots")
     moved = ax.transAxes + transforms.ScaledTranslation(0, -drop / 72, ax.figure.dpi_scale_trans)
     ax.legend(
@@ -92,13 +92,22 @@ def set_legend(ax: "Axes", handles: Sequence[Any], *, drop: float) -> None:
         loc="upper left",
         bbox_to_anchor=(0, 0),
         bbox_transform=moved,
-        ncols=len(handles),
+        ncols=n_columns or len(handles),
         frameon=False,
         fontsize="x-small",
         handlelength=1.4,
         columnspacing=1.2,
         borderaxespad=0,
     )
+
+
+def compact_ticks(ax: "Axes", which: str) -> None:
+    """Write large numbers of an axis short, and not too many of them."""
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    if max(map(abs, axis.get_view_interval())) >= 1e4:
+        ticker: Any = require("matplotlib.ticker", extra="plots")
+        axis.set_major_locator(ticker.MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: format_compact(value)))
 
 
 def colour_map(stops: Sequence[str]) -> "LinearSegmentedColormap":

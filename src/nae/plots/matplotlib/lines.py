@@ -39,8 +39,8 @@ def draw_frontier(
                 )  # fmt: skip
             if point.label:
                 ax.annotate(
-                    shorten(point.label, 18), (point.additivity, point.score), (0, 8), textcoords="offset points",
-                    ha="center", fontsize="x-small", color=STYLE.soft, parse_math=False,
+                    shorten(point.label, 18), (point.additivity, point.score), (7, 7), textcoords="offset points",
+                    ha="left", fontsize="x-small", color=STYLE.soft, parse_math=False,
                 )  # fmt: skip
     ax.margins(x=0.06, y=0.14)
     ax.set_xlabel(layout.x_label, fontsize="small", color=STYLE.ink)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nae.plots.layouts.maps import MapAxis, MapLayout, MatrixLayout
-from nae.plots.matplotlib.canvas import colour_map, new_axes, new_page, set_title, tidy
+from nae.plots.matplotlib.canvas import colour_map, compact_ticks, new_axes, new_page, set_title, tidy
 from nae.plots.style import STYLE, decimals_for, format_fixed, format_value, shorten, shorten_all
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ def _set_axis(ax: "Axes", side: MapAxis, which: str) -> None:
     else:
         ax.set_ylabel(shorten(side.label, 40), fontsize="small", color=STYLE.ink, parse_math=False)
     if side.is_number:
+        compact_ticks(ax, which)
         return
     labels = shorten_all(side.ticks, 18)
     if which == "x":

@@ -6,8 +6,8 @@ import numpy as np
 
 from nae.plots.layouts.lines import CompareLayout
 from nae.plots.layouts.shape import ShapeLayout
-from nae.plots.matplotlib.canvas import new_axes, new_page, set_legend, set_title, tidy
-from nae.plots.style import STYLE, shorten, shorten_all
+from nae.plots.matplotlib.canvas import compact_ticks, new_axes, new_page, set_legend, set_title, tidy
+from nae.plots.style import STYLE, format_value, shorten, shorten_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def draw_shape(layout: ShapeLayout, ax: "Axes | None" = None, *, has_legend: boo
         _draw_levels(ax, layout, width=24 if has_legend else 15)
     set_title(ax, shorten(layout.title, 44), layout.note)
     if has_legend:
-        set_legend(ax, _handles(layout), drop=24 if layout.is_number else 38)
+        set_legend(ax, _handles(layout), drop=24 if layout.is_number else 38, n_columns=None if layout.is_number else 2)
     return ax
 
 
@@ -60,6 +60,7 @@ def draw_compare(layouts: tuple[CompareLayout, ...], *, n_columns: int = 3, figu
                 ax.fill_between(shape.x, shape.lower, shape.upper, color=colour, alpha=0.14, linewidth=0)
                 ax.plot(shape.x, shape.mean, color=colour, linewidth=1.8, linestyle=("-", "--")[which])
                 ax.set_xlim(*shape.x_range)
+                compact_ticks(ax, "x")
             else:
                 _compare_levels(ax, layout, which, colour)
         if layout.first.is_number:
@@ -129,9 +130,11 @@ def _draw_number(ax: "Axes", layout: ShapeLayout) -> None:
     ax.set_ylim(*layout.y_range)
     ax.set_ylabel(layout.effect_label, fontsize="small", color=STYLE.ink, parse_math=False)
     tidy(ax)
-    ticks = [tick for tick in ax.get_xticks() if left - 1e-9 <= tick <= right + 1e-9]
-    if layout.levels:
-        ax.set_xticks(ticks)
+    compact_ticks(ax, "x")
+    if layout.ticks:
+        ax.set_xticks(layout.ticks, [format_value(tick) for tick in layout.ticks])
+    elif layout.levels:  # none under what is no number
+        ax.set_xticks([tick for tick in ax.get_xticks() if left <= tick <= right])
 
 
 def _draw_special(ax: "Axes", level: Any, x: float, half: float, layout: ShapeLayout) -> None:

@@ -227,6 +227,8 @@ def _set_axes(figure: Any, layout: ShapeLayout, **place: int) -> None:
         room = (right - left) * (0.02 + 0.1 * len(layout.levels))
         figure.update_xaxes(range=[left - 0.02 * (right - left), right + room], **place)
         figure.update_yaxes(range=list(layout.y_range), **place)
+        if layout.ticks:
+            figure.update_xaxes(tickvals=list(layout.ticks), **place)
         if not place or place["col"] == 1:
             figure.update_yaxes(title=label, **place)
     else:
