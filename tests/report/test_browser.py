@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nae.encoding import Number, Schema
+from nae.explanation import with_statistics
+from nae.links import LINKS
 from nae.report import write_report
-from nae.tables import TableModel
+from nae.tables import GateTables, SoftmaxRouting, TableModel
 from tests.explanation.examples import explained_model
 from tests.report.test_write import HOSTILE, hostile_model, table_of
 
@@ -338,6 +341,39 @@ def test_two_hundred_and_eighty_features_stay_usable(browser: Any, tmp_path: Pat
     assert score_of(page) == pytest.approx(expected_score(model, values), abs=1e-5)
     found.assert_quiet(path)
     page.context.close()
+
+
+def test_a_model_of_the_default_size_takes_six_megabytes_at_most_and_is_ready_at_once(
+    browser: Any, tmp_path: Path
+) -> None:
+    random = np.random.default_rng(0)
+    n_features, n_experts, n_members, n_knots = 8, 8, 8, 128
+    features = tuple(Number(f"f{i}", np.sort(random.standard_normal(n_knots))) for i in range(n_features))
+    shape = (n_features * (n_knots + 2), n_experts * n_features, n_members)
+    model = TableModel(
+        schema=Schema(features),
+        experts=random.standard_normal((shape[0], n_experts, 1, n_members)).astype(np.float32),
+        gate=GateTables("additive", *(random.standard_normal(s).astype(np.float32) for s in (shape, shape[1:]))),
+        routing=SoftmaxRouting(n_experts),
+        intercept=np.zeros(1),
+        link=LINKS["identity"],
+    )
+    table = {feature.name: random.standard_normal(600) for feature in features}
+    path = write_report(with_statistics(model, table), table | {"y": random.standard_normal(600)}, tmp_path / "r.html")
+    assert path.stat().st_size <= 6_000_000
+    found = open_page(browser, path)
+    ready = int(found.page.locator("html").get_attribute("data-ready"))
+    answer = found.page.evaluate(
+        """() => {
+            const start = performance.now();
+            for (let n = 0; n < 20; n++) window.nae.state.setValue(n % 8, n / 10 - 1);
+            return (performance.now() - start) / 20;
+        }"""
+    )
+    found.page.context.close()
+    # Milliseconds, with much room for a machine that does other things at the same time.
+    assert ready < 4000
+    assert answer < 250
 
 
 def test_a_smaller_copy_says_how_far_it_is_off(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
