@@ -24,7 +24,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: the page was not opened"),
-    pytest.mark.xdist_group("browser"),
 ]
 
 # Chromium as root, without a screen, and without asking its maker for anything.
