@@ -93,6 +93,16 @@ def test_the_dial_reaches_the_estimator(nae: Command, folder: Path, tmp_path: Pa
     assert library.load(path).n_experts == 1
 
 
+@pytest.mark.slow
+def test_the_dial_can_choose_itself(nae: Command, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "auto.nae"
+    words = ("fit", folder / "homes.parquet", "-t", "price", "--additivity", "auto", "-o", path, *TINY)
+    code, out, err = nae(*words)
+    assert code == 0, err
+    assert "Quality on 60 test rows" in out
+    assert library.load(path).training["target"] == "price"
+
+
 def test_a_number_can_be_a_category(nae: Command, tmp_path: Path) -> None:
     data, path = tmp_path / "d.csv", tmp_path / "m.nae"
     data.write_text("zone,y\n" + "".join(f"{i % 3},{i % 7}\n" for i in range(40)))

@@ -155,6 +155,16 @@ def test_without_the_extra_the_command_prints_the_pip_line(package: str) -> None
     assert done.stderr.endswith("pip install 'neural-additive-experts[cli]'\n")
 
 
+def test_without_the_extra_of_the_server_serving_prints_the_pip_line(folder: Path) -> None:
+    code = (
+        "import sys; sys.modules['fastapi'] = None; from nae.cli.app import run;"
+        f"sys.exit(run(['serve', {str(folder / 'price.nae')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("pip install 'neural-additive-experts[serve]'\n")
+
+
 def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     data, model = folder / "homes.parquet", folder / "price.nae"
     line = " ".join([*NAE, "predict", str(model), str(data), "--contributions", "--keep", "|", "head", "-n", "1"])

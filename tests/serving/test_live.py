@@ -110,6 +110,19 @@ def test_a_broken_file_leaves_the_model_before_it_in_service(tmp_path: Path) -> 
     assert registry.models["m"].version != before.version
 
 
+@pytest.mark.slow
+def test_compiled_models_answer_the_same(models: Path) -> None:
+    pytest.importorskip("numba")
+    registry = Registry.open(models / "three.nae", is_compiled=True)
+    assert registry.models["three"].model.kernel is not None
+    with serving(models / "three.nae", is_compiled=True) as client:
+        for n_rows in (1, 30):
+            answer = client.post("/predict", json={"rows": records(30)[:n_rows]}).json()
+            model = nae.load(models / "three.nae")
+            found = [[row[label] for label in model.classes] for row in answer["probabilities"]]
+            np.testing.assert_allclose(found, model.predict_proba(make_rows(30, 1))[:n_rows], atol=1e-6)
+
+
 def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
     model: TableModel = train("number")
     save(model, tmp_path / "a.nae")

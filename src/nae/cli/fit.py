@@ -65,7 +65,7 @@ def fit(
     task: Annotated[Task, typer.Option(help="Predict numbers or classes; auto looks at the column.")] = Task.auto,
     loss: Annotated[str | None, typer.Option(help="Loss of a regression: squared, poisson, gamma, …")] = None,
     additivity: Annotated[
-        str | None, typer.Option(help="How additive the model must be, 0 to 1; 1 is a generalised additive model.")
+        str | None, typer.Option(help="How additive: 0 to 1, where 1 is an additive model, or auto.")
     ] = None,
     members: Annotated[int | None, typer.Option(help="Models that are averaged; 8 unless given.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Most passes over the rows.")] = None,

@@ -105,10 +105,10 @@ def _body(model: TableModel, most: int) -> dict[str, Any]:
 def _asking(name: str, summary: str) -> dict[str, Any]:
     errors = {
         "400": "The body is not JSON.",
+        "404": "The model went out of service.",
         "413": "The body is too large.",
         "415": "The body is not announced as application/json.",
         "422": "A field or a row is wrong.",
-        "503": "The model went out of service.",
     }
     return {
         "operationId": name,
