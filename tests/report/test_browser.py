@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nae.encoding import Number, Schema
+from nae.encoding import Category, Feature, Number, Schema
 from nae.explanation import with_statistics
 from nae.links import LINKS
 from nae.report import write_report
@@ -373,6 +373,44 @@ def test_a_model_of_the_default_size_takes_six_megabytes_at_most_and_is_ready_at
     # Milliseconds, with much room for a machine that does other things at the same time.
     assert ready < 4000
     assert answer < 250
+
+
+ODD = {
+    "one feature": (Number("only", np.array([0.0, 1.0, 5.0])),),
+    "nothing known": (Number("constant", np.array([3.0])), Category("empty", levels=(), has_missing=True)),
+    "booleans": (Number("left", np.array([0.0, 1.0]), is_boolean=True), Number("right", np.array([1.0]), True, True)),
+}
+
+
+@pytest.mark.parametrize("n_experts", [1, 2])
+@pytest.mark.parametrize("features", ODD.values(), ids=list(ODD))
+def test_odd_models_are_shown_too(browser: Any, tmp_path: Path, features: tuple[Feature, ...], n_experts: int) -> None:
+    random = np.random.default_rng(0)
+    schema = Schema(features)
+    width = n_experts * len(features)
+    model = TableModel(
+        schema=schema,
+        experts=random.standard_normal((schema.n_slots, n_experts, 1, 1)),
+        gate=GateTables("additive", random.standard_normal((schema.n_slots, width, 1)), np.zeros((width, 1))),
+        routing=SoftmaxRouting(n_experts),
+        intercept=np.zeros(1),
+        link=LINKS["identity"],
+    )
+    table = {f.name: np.array([None, None] if f.kind == "category" else [1.0, np.nan]) for f in features}
+    path = write_report(with_statistics(model, table), table | {"score": [1.0, 2.0]}, tmp_path / "r.html")
+    found = open_page(browser, path)
+    page = found.page
+    for section in ("features", "what-if", "pairs", "rows", "caveats"):
+        page.locator(f"#{section}").scroll_into_view_if_needed()
+    page.locator(".row-button").first.click()
+    page.locator(".control-missing input").last.set_checked(checked=True)
+    page.locator(".control-missing input").last.set_checked(checked=False)
+    page.wait_for_timeout(100)
+    assert not re.search("NaN|undefined|Infinity|∞", page.content().partition("<script>")[0])
+    values = page.evaluate("window.nae.state.values")
+    assert score_of(page) == pytest.approx(expected_score(model, values), abs=1e-6)
+    found.assert_quiet(path)
+    page.context.close()
 
 
 def test_a_smaller_copy_says_how_far_it_is_off(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
