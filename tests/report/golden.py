@@ -42,12 +42,11 @@ def build_golden() -> list[dict[str, Any]]:
 def _case(seed: int, shape: dict[str, Any]) -> dict[str, Any]:
     limit = shape.get("limit", PAGE_LIMIT)
     asked, columns = explained_model(seed, **{key: value for key, value in shape.items() if key != "limit"})
-    cells = asked.cells(columns)
     rows = ReportRows(columns, None, "y")
-    fitted = fit_into_page(asked, cells, limit=limit)
+    fitted = fit_into_page(asked, columns, limit=limit)
     model = fitted.model
     local = model.explain_local(columns, n_causes=model.n_features)
-    content = build_payload(asked, fitted, rows, quality=None, title=None, max_rows=len(cells))
+    content = build_payload(asked, fitted, rows, quality=None, title=None, max_rows=columns.n_rows)
     return {
         "name": " ".join(str(getattr(value, "__name__", value)) for value in shape.values()),
         "tolerance": 1e-6 if model.experts.dtype == np.float32 else 1e-10,

@@ -419,4 +419,4 @@ def test_a_smaller_copy_says_how_far_it_is_off(browser: Any, tmp_path: Path, mon
     found = open_page(browser, case.path)
     notice = found.page.locator(".notice").inner_text()
     found.page.context.close()
-    assert re.search(r"1 of its 3 members, with 16 bits per number\. On 12 rows .* by at most [\d.]+\.", notice)
+    assert re.search(r"1 of its 3 members.*, with 16 bits per number\. On 12 rows .* by at most [\d.]+\.", notice)

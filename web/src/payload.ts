@@ -48,7 +48,8 @@ export interface RowsPayload {
 export interface Reduction {
   members: number;
   ofMembers: number;
-  isQuantised: boolean;
+  /** Every how-many-th knot was kept. */
+  knotStride: number;
   largestDifference: number;
   largestPredictionDifference: number;
   nRows: number;

@@ -64,6 +64,7 @@ export class TopSection {
       reduction.members < reduction.ofMembers
         ? `${reduction.members} of its ${reduction.ofMembers} members`
         : "all of its members";
+    const knots = reduction.knotStride > 1 ? `, one in ${reduction.knotStride} knots` : "";
     const isChance = classes.length > 0 || link === "logit";
     const size = isChance
       ? `${percent(reduction.largestPredictionDifference, 2)} of probability`
@@ -72,7 +73,7 @@ export class TopSection {
       "p",
       { class: "notice", role: "note" },
       h("b", {}, "This page carries a smaller copy of the model: "),
-      `${members}, with 16 bits per number. On ${whole(reduction.nRows)} rows its predictions differ from the model's own by at most ${size}.`,
+      `${members}${knots}, with 16 bits per number. On ${whole(reduction.nRows)} rows its predictions differ from the model's own by at most ${size}.`,
     );
   }
 

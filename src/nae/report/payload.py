@@ -40,7 +40,7 @@ def build_payload(
         "library": __version__,
         "title": title or f"How the model predicts {rows.target_name}",
         "target": rows.target_name,
-        "features": [_feature(model, i, feature) for i, feature in enumerate(model.schema.features)],
+        "features": [_feature(shown, i, feature) for i, feature in enumerate(shown.schema.features)],
         "outputs": list(model.outputs),
         "classes": list(model.classes),
         "link": model.link.name,
@@ -90,7 +90,7 @@ def _reduction(reduction: Reduction) -> dict[str, Any]:
     return {
         "members": reduction.members,
         "ofMembers": reduction.of_members,
-        "isQuantised": reduction.is_quantised,
+        "knotStride": reduction.knot_stride,
         "largestDifference": reduction.largest_difference,
         "largestPredictionDifference": reduction.largest_prediction_difference,
         "nRows": reduction.n_rows,

@@ -1,11 +1,12 @@
-"""Fitting a large model into a page: fewer bits per number, then fewer members, and what that changes, measured."""
+"""Fitting a large model into a page: fewer bits, members or knots, whichever changes the scores least, measured."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nae._typing import Array
-from nae.encoding.cells import Cells
+from nae.encoding.columns import Columns
+from nae.encoding.schema import Feature, Number, Schema
 from nae.explanation.reference import require_statistics
 from nae.report.packing import Packed, pack, pack_small
 from nae.tables.gates import GateTables
@@ -15,7 +16,8 @@ __all__ = ["PAGE_LIMIT", "FittedModel", "Reduction", "fit_into_page"]
 
 PAGE_LIMIT = 20_000_000  # bytes of base64 that the tables may take
 _TABLES = ("experts", "terms", "mix")  # what is large
-_MOST_ROWS = 4096  # rows that measure the difference
+_STRIDES = (1, 2, 4, 8)  # every knot, every second one, ...
+_MOST_ROWS = 1024  # rows that measure the difference
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Reduction:
 
     members: int
     of_members: int
-    is_quantised: bool
+    knot_stride: int  # every how-many-th knot was kept
     largest_difference: float  # of a score
     largest_prediction_difference: float
     n_rows: int
@@ -39,28 +41,40 @@ class FittedModel:
     reduction: Reduction | None
 
 
-def fit_into_page(model: TableModel, cells: Cells, *, limit: int = PAGE_LIMIT) -> FittedModel:
+def fit_into_page(model: TableModel, columns: Columns, *, limit: int = PAGE_LIMIT) -> FittedModel:
     """Return the model as it is if its tables take at most ``limit`` bytes, otherwise as much of it as fits."""
     if _size(model, model.n_members, bytes_each=model.experts.dtype.itemsize) <= limit:
         return FittedModel(model, _pack(model, is_quantised=False), None)
-    n_members = model.n_members
-    while n_members > 1 and _size(model, n_members, bytes_each=2) > limit:
-        n_members -= 1
-    few = cells.take(np.unique(np.linspace(0, len(cells) - 1, min(len(cells), _MOST_ROWS)).round().astype(np.int64)))
-    smaller = _with_members(model, n_members, few) if n_members < model.n_members else model
-    arrays = _pack(smaller, is_quantised=True)
-    smaller = _unpacked(smaller, arrays)
-    before, after = model.decision_function(few), smaller.decision_function(few)
-    difference = np.abs(model.link.inverse(before) - model.link.inverse(after))
+    n_rows = min(columns.n_rows, _MOST_ROWS)
+    few = columns.take(np.linspace(0, columns.n_rows - 1, n_rows).round().astype(np.int64))
+    before = model.decision_function(few)
+    options = [_shrink(model, few, stride, limit) for stride in _STRIDES]
+    after = [option.decision_function(few) for option, _, _ in options]
+    best = int(np.argmin([np.square(score - before).mean() for score in after]))
+    smaller, arrays, stride = options[best]
     reduction = Reduction(
-        members=n_members,
+        members=smaller.n_members,
         of_members=model.n_members,
-        is_quantised=True,
-        largest_difference=float(np.abs(before - after).max()),
-        largest_prediction_difference=float(difference.max()),
-        n_rows=len(few),
+        knot_stride=stride,
+        largest_difference=float(np.abs(before - after[best]).max()),
+        largest_prediction_difference=float(np.abs(model.link.inverse(before) - model.link.inverse(after[best])).max()),
+        n_rows=n_rows,
     )
     return FittedModel(smaller, arrays, reduction)
+
+
+def _shrink(model: TableModel, few: Columns, stride: int, limit: int) -> tuple[TableModel, dict[str, Packed], int]:
+    """Return the model with every ``stride``-th knot and as many members as fit, as the page will read it."""
+    smaller = _thin(model, stride) if stride > 1 else model
+    n_members = model.n_members
+    while n_members > 1 and _size(smaller, n_members, bytes_each=2) > limit:
+        n_members -= 1
+    if n_members < model.n_members:
+        smaller = _with_members(smaller, n_members)
+    if smaller is not model:
+        smaller = _recentred(smaller, model, few)
+    arrays = _pack(smaller, is_quantised=True)
+    return _unpacked(smaller, arrays), arrays, stride
 
 
 def _size(model: TableModel, n_members: int, *, bytes_each: int) -> int:
@@ -70,11 +84,39 @@ def _size(model: TableModel, n_members: int, *, bytes_each: int) -> int:
     return numbers * bytes_each * 4 // 3
 
 
-def _with_members(model: TableModel, n_members: int, cells: Cells) -> TableModel:
-    """Return the model of the first members, every feature's contribution kept at the same mean over the rows."""
-    kept = slice(0, n_members)
-    gate = model.gate
-    smaller = replace(
+def _thin(model: TableModel, stride: int) -> TableModel:
+    """Return the model at every ``stride``-th knot of a number, the last one included."""
+    statistics, kept = require_statistics(model), []
+    features: list[Feature] = []
+    for i, feature in enumerate(model.schema.features):
+        slots = np.arange(model.schema.n_slots)[model.schema.slots(i)]
+        if isinstance(feature, Number):
+            within = np.union1d(np.arange(0, feature.n_values, stride), [feature.n_values - 1])
+            features.append(replace(feature, knots=feature.knots[within]))
+            slots = np.concatenate([slots[within], slots[-2:]])
+        else:
+            features.append(feature)
+        kept.append(slots)
+    chosen = np.concatenate(kept)
+    owner = np.searchsorted(chosen, np.arange(model.schema.n_slots), side="right") - 1  # the kept slot at or below
+    return replace(
+        model,
+        schema=Schema(tuple(features), has_names=model.schema.has_names),
+        experts=model.experts[chosen],
+        gate=replace(model.gate, terms=model.gate.terms[chosen]),
+        statistics=replace(
+            statistics,
+            weight=np.bincount(owner, statistics.weight, minlength=len(chosen)).astype(np.float64),
+            mean=statistics.mean[chosen],
+            quantiles=statistics.quantiles[:, chosen],
+        ),
+    )
+
+
+def _with_members(model: TableModel, n_members: int) -> TableModel:
+    """Return the model of the first members."""
+    kept, gate, statistics = slice(0, n_members), model.gate, require_statistics(model)
+    return replace(
         model,
         experts=np.ascontiguousarray(model.experts[..., kept]),
         gate=GateTables(
@@ -84,12 +126,16 @@ def _with_members(model: TableModel, n_members: int, cells: Cells) -> TableModel
             None if gate.mix is None else gate.mix[kept],
             None if gate.mix_bias is None else gate.mix_bias[..., kept],
         ),
-        statistics=replace(require_statistics(model), gate_mean=require_statistics(model).gate_mean[..., kept]),
+        statistics=replace(statistics, gate_mean=statistics.gate_mean[..., kept]),
     )
-    shape = (len(cells), model.n_features, model.n_outputs)
-    gap = smaller.contributions(cells).values.reshape(shape).mean(axis=0)
-    gap -= model.contributions(cells).values.reshape(shape).mean(axis=0)  # (F, O)
-    per_slot = np.repeat(gap, np.diff(model.schema.offsets), axis=0)[:, None, :, None]
+
+
+def _recentred(smaller: TableModel, model: TableModel, few: Columns) -> TableModel:
+    """Return the smaller model, every feature's contribution at the mean that the whole model gives it."""
+    shape = (few.n_rows, model.n_features, model.n_outputs)
+    gap = smaller.contributions(few).values.reshape(shape).mean(axis=0)
+    gap -= model.contributions(few).values.reshape(shape).mean(axis=0)  # (F, O)
+    per_slot = np.repeat(gap, np.diff(smaller.schema.offsets), axis=0)[:, None, :, None]
     return replace(smaller, experts=(smaller.experts - per_slot).astype(model.experts.dtype))
 
 

@@ -63,7 +63,7 @@ def write_report(
     require_statistics(table)
     rows = read_rows(table, data, target)
     cells = table.schema.locate(rows.columns, dtype=table.experts.dtype)
-    fitted = fit_into_page(table, cells, limit=PAGE_LIMIT)
+    fitted = fit_into_page(table, rows.columns, limit=PAGE_LIMIT)
     content = build_payload(
         table,
         fitted,
