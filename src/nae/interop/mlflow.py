@@ -65,7 +65,7 @@ def _signature(model: TableModel) -> Any:
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 
-    columns = [
+    columns: list[Any] = [  # MLflow's own annotation takes no list of ColSpec
         ColSpec(DataType.string if isinstance(feature, Category) else DataType.double, feature.name, required=False)
         for feature in model.schema.features
     ]
