@@ -125,7 +125,7 @@ def test_the_preset_trains_as_the_paper_does_and_adds_nothing_of_ours() -> None:
     assert (training.schedule, training.max_epochs, training.patience) == ("cosine", 1000, 250)
     assert (training.batch_size, training.learning_rate, training.weight_decay) == (2048, 5.97e-4, 5.29e-5)
     assert (training.variation_penalty, training.output_penalty) == (0.1, 1.97e-5)
-    assert (training.averaging, training.context_penalty, training.additivity) == (0.0, 0.0, None)
+    assert (training.context_penalty, training.additivity) == (0.0, None)
     assert (network.encoder_dropout, network.expert_dropout, network.norm) == (0.1, 0.2, "layer")
     assert (network.gate, network.routing, network.n_members) == ("additive", "softmax", 1)
 
