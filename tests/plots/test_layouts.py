@@ -302,7 +302,7 @@ def test_a_frontier_sorts_its_points_by_series_and_additivity() -> None:
 
 
 def test_training_curves_come_from_a_history_or_its_dictionary() -> None:
-    epochs = [Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, None, 0.8, 0.25)]
+    epochs = [Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, None, 0.8, 0.75)]
     history = History(epochs, best_epoch=1, stopped="ran all epochs")
     for source in (history, history.to_dict()):
         layout = lay_out_training(source)

@@ -60,6 +60,7 @@ class ShapeLayout:
     x_range: tuple[float, float]
     y_range: tuple[float, float]
     ticks: tuple[float, ...]  # where few values are, each of them; empty leaves the choice to the backend
+    is_whole: bool  # the values are whole numbers
     note: str
 
 
@@ -101,6 +102,7 @@ def lay_out_shape(
         dots=dots,
         x_range=x_range,
         y_range=(0.0, 1.0),
+        is_whole=bool(len(x)) and bool(np.all(x == np.rint(x))),
         ticks=tuple(x.tolist()) if 1 < len(x) <= _FEW / 2 else (),
         note=_note(shape, o, x, x_range, hidden),
     )
@@ -129,7 +131,7 @@ def lay_out_shapes(
 def value_range(x: Array, weight: Array) -> tuple[float, float]:
     """Return the range of values to show: all, or the central 99 % where long tails would squeeze it."""
     low, high = float(x[0]), float(x[-1])
-    if len(x) < 3 or weight.sum() <= 0:
+    if len(x) <= _FEW or weight.sum() <= 0:
         return (low, high) if high > low else (low - 0.5, high + 0.5)
     inner_low, inner_high = central_range(x, weight)
     if inner_high <= inner_low or high - low <= _TAIL * (inner_high - inner_low):

@@ -101,11 +101,13 @@ def set_legend(ax: "Axes", handles: Sequence[Any], *, drop: float, n_columns: in
     )
 
 
-def compact_ticks(ax: "Axes", which: str) -> None:
-    """Write large numbers of an axis short, and not too many of them."""
+def compact_ticks(ax: "Axes", which: str, *, is_whole: bool = False) -> None:
+    """Write large numbers of an axis short, and not too many of them; none between whole numbers."""
     axis = ax.xaxis if which == "x" else ax.yaxis
+    ticker: Any = require("matplotlib.ticker", extra="plots")
+    if is_whole:
+        axis.set_major_locator(ticker.MaxNLocator(nbins=6, integer=True))
     if max(map(abs, axis.get_view_interval())) >= 1e4:
-        ticker: Any = require("matplotlib.ticker", extra="plots")
         axis.set_major_locator(ticker.MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: format_compact(value)))
 

@@ -73,8 +73,8 @@ def draw_compare(layouts: tuple[CompareLayout, ...], *, n_columns: int = 3, figu
             tidy(ax, grid="x")
             ax.set_xlim(*layout.y_range)
             ax.axvline(0, color=STYLE.soft, linewidth=0.7, zorder=0.6)
-        sizes = " · ".join(f"{name} {size:.2g}" for name, size in zip(layout.names, layout.importances, strict=True))
-        set_title(ax, shorten(layout.first.title, 30), f"importance: {sizes}")
+        sizes = " · ".join(f"{name}: {size:.2g}" for name, size in zip(layout.names, layout.importances, strict=True))
+        set_title(ax, shorten(layout.first.title, 30), f"importance, {sizes}")
     handles = [
         lines.Line2D([], [], color=colour, linewidth=2, linestyle=style, label=name)
         for colour, style, name in zip(_pair_colours(), ("-", "--"), layouts[0].names, strict=True)
@@ -130,7 +130,7 @@ def _draw_number(ax: "Axes", layout: ShapeLayout) -> None:
     ax.set_ylim(*layout.y_range)
     ax.set_ylabel(layout.effect_label, fontsize="small", color=STYLE.ink, parse_math=False)
     tidy(ax)
-    compact_ticks(ax, "x")
+    compact_ticks(ax, "x", is_whole=layout.is_whole)
     if layout.ticks:
         ax.set_xticks(layout.ticks, [format_value(tick) for tick in layout.ticks])
     elif layout.levels:  # none under what is no number
