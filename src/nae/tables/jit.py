@@ -20,7 +20,8 @@ _inner = partial(njit, nogil=True, error_model="numpy", no_cpython_wrapper=True)
 _LOG2E = np.float32(1.4426950408889634)
 _LN2_HIGH = np.float32(0.693359375)
 _LN2_LOW = np.float32(-2.12194440e-4)
-_ROWS = 64  # rows of a block: their logits for one member stay in the second-level cache
+_ROWS = 256  # rows of a block: they share what the gate's tables bring into the cache
+_FEW = 64  # rows whose logits for one member stay in the cache
 _LONE = 16  # fewer rows than this are computed one by one, with experts as lanes
 
 
@@ -306,29 +307,16 @@ def _mix_through(experts, hidden, mix, mix_bias, shape, rule, exp, values):  # t
 
 
 @_inner()
-def _block(slot, fraction, tables, shape, rule, exp, values, lower, upper):  # type: ignore[no-untyped-def]
-    """Fill contributions (R, F, O) of a block of rows, and the bounds where they have rows."""
-    experts, terms, bias, mix, mix_bias = tables
-    kind = rule[0]
+def _finish(slot, fraction, hidden, tables, shape, rule, exp, values, lower, upper):  # type: ignore[no-untyped-def]
+    """Fill contributions (R, F, O) of a few rows from their hidden values, and the bounds where they have rows."""
+    experts, mix, mix_bias = tables[0], tables[3], tables[4]
     n_rows, n_features = slot.shape
-    is_mixed = kind >= 2 and shape[1] > 1
+    is_mixed = rule[0] >= 2
     blended = np.empty((n_rows * n_features, experts.shape[1]), experts.dtype)
     for r in range(n_rows):
         for f in range(n_features):
             i = f * n_rows + r if is_mixed else r * n_features + f
             _blend(slot[r, f], fraction[r, f], experts, blended[i])
-    hidden = np.empty((n_rows, len(bias)), terms.dtype)
-    for r in range(n_rows):
-        _copy(bias, hidden[r])
-    if kind == 1:
-        _own_terms(slot, fraction, terms, shape, hidden)
-    elif shape[1] > 1:
-        _add_terms(slot, fraction, terms, hidden)
-    if kind == 3:
-        for r in range(n_rows):
-            own = hidden[r]
-            for j in range(len(own)):
-                own[j] = max(own[j], 0)
     if is_mixed:
         _mix_through(blended, hidden, mix, mix_bias, shape, rule, exp, values)
     else:
@@ -339,6 +327,30 @@ def _block(slot, fraction, tables, shape, rule, exp, values, lower, upper):  # t
             for f in range(n_features):
                 i = f * n_rows + r if is_mixed else r * n_features + f
                 _bound(blended[i], shape, rule, room, lower[r, f], upper[r, f])
+
+
+@_inner()
+def _block(slot, fraction, tables, shape, rule, exp, values, lower, upper):  # type: ignore[no-untyped-def]
+    """Fill contributions (R, F, O) of a block of rows, and the bounds where they have rows."""
+    terms, bias = tables[1], tables[2]
+    n_rows = len(slot)
+    hidden = np.empty((n_rows, len(bias)), terms.dtype)
+    for r in range(n_rows):
+        _copy(bias, hidden[r])
+    if rule[0] == 1:
+        _own_terms(slot, fraction, terms, shape, hidden)
+    elif shape[1] > 1:
+        _add_terms(slot, fraction, terms, hidden)
+    if rule[0] == 3:
+        for r in range(n_rows):
+            own = hidden[r]
+            for j in range(len(own)):
+                own[j] = max(own[j], 0)
+    for start in range(0, n_rows, _FEW):
+        end = min(start + _FEW, n_rows)
+        least, most = (lower[start:end], upper[start:end]) if len(lower) else (lower, upper)
+        own = hidden[start:end]
+        _finish(slot[start:end], fraction[start:end], own, tables, shape, rule, exp, values[start:end], least, most)
 
 
 @_inner()

@@ -184,7 +184,8 @@ class TableModel(Explains):
         kept: list[tuple[Array, Array]] = []
         for rows, part in self.iterate(cells):
             values[rows], experts, routing = self._contribute(part)
-            least, most = self.routing.bounds(experts, axis=2)  # (B, F, O, M)
+            by_expert = np.ascontiguousarray(experts.transpose(2, 0, 1, 3, 4))  # numpy reduces a first axis much faster
+            least, most = self.routing.bounds(by_expert, axis=0)  # (B, F, O, M)
             lower[rows], upper[rows] = least.mean(axis=-1), most.mean(axis=-1)
             if with_experts:
                 kept.append((experts.transpose(0, 1, 4, 2, 3), routing.transpose(0, 1, 3, 2)))
