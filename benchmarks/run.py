@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import nae
 from benchmarks.datasets import Split, dataset_named, load
 from benchmarks.machine import ForeignLoad, describe, peak_memory_mb
 from benchmarks.models import Budget, Fitted, entry_named
@@ -129,8 +130,20 @@ def _with_additivity(report: Report, fitted: Fitted, split: Split) -> Report:
 
 def _versions(modules: tuple[str, ...]) -> dict[str, str]:
     packages = importlib.metadata.packages_distributions()
-    names = [packages.get(module.partition(".")[0], [""])[0] for module in (*modules, "nae", "numpy", "sklearn")]
-    return {name: importlib.metadata.version(name) for name in sorted({name for name in names if name})}
+    names = [packages.get(module.partition(".")[0], [""])[0] for module in (*modules, "numpy", "sklearn")]
+    found = {name: importlib.metadata.version(name) for name in sorted({name for name in names if name})}
+    return found | {"nae": f"{nae.__version__} {_commit()}".strip()}
+
+
+def _commit() -> str:
+    """Return the commit of this checkout: between two versions, models change."""
+    root = Path(__file__).parents[1]
+    try:
+        command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:  # no git here
+        return ""
+    return ended.stdout.strip()
 
 
 if __name__ == "__main__":

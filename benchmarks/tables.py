@@ -139,12 +139,16 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _head(results: Results) -> str:
     done = [report for report in results.reports if report.outcome == "done"]
-    versions = {name: version for report in done for name, version in report.versions.items()}
+    versions: dict[str, set[str]] = {}
+    for report in done:
+        for name, version in report.versions.items():
+            if name != "nae" or report.model.startswith(OURS):  # peers do not depend on our own code
+                versions.setdefault(name, set()).add(version)
     machines, threads = _join(report.machine for report in done), _join(str(report.threads) for report in done)
     lines = [
         "Made by `python -m benchmarks suite`; how, and what the peers were given, is in `docs/benchmarks.md`.",
         f"{len(done)} runs, one after another, each in its own process; threads: {threads}; {machines}.",
-        ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + ".",
+        ", ".join(f"{name} {_join(found)}" for name, found in sorted(versions.items())) + ".",
     ]
     busy = [report.foreign_load or 0.0 for report in done if report.is_loaded]
     if busy:
@@ -156,7 +160,7 @@ def _head(results: Results) -> str:
 
 
 def _join(texts: Iterable[str]) -> str:
-    return " / ".join(sorted({text for text in texts if text})) or "an unknown machine"
+    return " / ".join(sorted({text for text in texts if text})) or "unknown"
 
 
 def _scores(results: Results) -> str:

@@ -40,7 +40,7 @@ def test_a_run_reports_scores_seconds_memory_and_versions() -> None:
     assert found.peak_memory_mb is not None
     assert found.peak_memory_mb > 20
     assert (found.n_train, found.n_test, found.n_features) == (320, 80, 4)
-    assert {"numpy", "scikit-learn"} <= set(found.versions)
+    assert {"nae", "numpy", "scikit-learn"} <= set(found.versions)
     assert found.additivity is None
 
 

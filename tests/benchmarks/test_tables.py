@@ -114,6 +114,15 @@ def test_the_page_warns_of_seconds_measured_on_a_shared_machine() -> None:
     assert "**1 of 1 runs shared the machine**: others used up to 40% of it" in render_suite([busy])
 
 
+def test_the_page_names_every_version_of_ours_that_took_part() -> None:
+    runs = [
+        Report("housing", "nae", "done", rmse=0.42, versions={"nae": "0.1 aaa", "numpy": "2.0"}),
+        Report("concrete", "nae", "done", rmse=4.2, versions={"nae": "0.1 bbb", "numpy": "2.0"}),
+        Report("housing", "linear", "done", rmse=0.72, versions={"nae": "0.1 ccc", "numpy": "2.0"}),
+    ]
+    assert "\nnae 0.1 aaa / 0.1 bbb, numpy 2.0.\n" in render_suite(runs)
+
+
 def test_a_page_of_no_runs_is_still_a_page() -> None:
     assert render_suite([]).startswith("# Suite")
 
