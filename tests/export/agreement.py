@@ -8,6 +8,7 @@ import pytest
 
 from nae._typing import Array
 from nae.encoding import Columns, Number
+from nae.encoding.columns import category_keys, numbers
 from nae.links import LINKS
 from nae.tables import TableModel
 from nae.tables.gates import GATES
@@ -71,6 +72,6 @@ def plain_columns(model: TableModel, table: Columns) -> dict[str, list[Any]]:
     """Return the columns as lists of floats (NaN for missing) and texts (None for missing)."""
     pairs = zip(model.schema.features, table.arrays, strict=True)
     return {
-        feature.name: np.asarray(column, dtype=np.float64).tolist() if isinstance(feature, Number) else column.tolist()
+        feature.name: (numbers(column, feature.name) if isinstance(feature, Number) else category_keys(column)).tolist()
         for feature, column in pairs
     }
