@@ -50,4 +50,4 @@ def test_a_real_model_in_c(fitted: tuple[TableModel, Columns], tmp_path: Path) -
 
 def test_a_real_model_in_sql(fitted: tuple[TableModel, Columns]) -> None:
     model, table = fitted
-    assert_same_in_sql(model, table.take(np.arange(20)))
+    assert_same_in_sql(model, table.take(np.arange(8)))
