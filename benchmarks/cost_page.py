@@ -145,7 +145,7 @@ def _dress(panel: "Axes", axis: str, found: list[Measured]) -> None:
         return
     panel.set_xscale("log", base=10 if axis == "rows" else 2)
     panel.set_yscale("log")
-    panel.set_title(_constants(axis, found).rstrip("."), fontsize=9)
+    panel.set_title(_constants(axis, found).rstrip("."), fontsize=8)
     panel.set_xticks([each.point.size for each in found])
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     panel.xaxis.set_minor_locator(NullLocator())
