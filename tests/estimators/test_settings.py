@@ -70,6 +70,19 @@ def test_given_sizes_are_kept():
     assert (training.batch_size, training.max_epochs) == (99, 4)
 
 
+def test_wide_tables_have_fewer_knots_and_as_many_levels():
+    assert (settings(n_features=10).n_knots, settings(n_features=10).n_levels) == (128, 128)
+    assert (settings(n_features=280).n_knots, settings(n_features=280).n_levels) == (32, 128)
+    assert (settings(n_features=280, n_knots=50).n_knots, settings(n_features=280, n_knots=50).n_levels) == (50, 50)
+
+
+def test_weight_decay_grows_with_the_pairs_of_features_per_row():
+    assert settings(n_rows=16_000, n_features=8).training.weight_decay == 0.1
+    assert settings(n_rows=2_344, n_features=79).training.weight_decay > 3
+    assert settings(n_rows=300, n_features=500).training.weight_decay == 4.0
+    assert settings(n_rows=300, n_features=500, weight_decay=0.5).training.weight_decay == 0.5
+
+
 def test_numbers_of_numpy_are_numbers():
     found = settings(n_experts=np.int64(5), learning_rate=np.float32(0.5))
     assert (found.network.n_experts, found.training.learning_rate) == (5, 0.5)

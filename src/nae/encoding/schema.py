@@ -220,13 +220,14 @@ def build_schema(
     weights: Array,
     *,
     n_knots: int,
+    n_levels: int | None = None,
 ) -> Schema:
     """Learn knots and levels from the rows of positive weight."""
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
     features: list[Feature] = []
     for name, array, (kind, reason) in zip(names, columns.arrays, kinds, strict=True):
         if kind == "category":
-            features.append(_build_category(name, array, weights, limit=n_knots, reason=reason))
+            features.append(_build_category(name, array, weights, limit=n_levels or n_knots, reason=reason))
         else:
             features.append(_build_number(name, array, weights, limit=n_knots, kind=kind, reason=reason))
     return Schema(tuple(features), has_names=columns.names is not None)

@@ -45,7 +45,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     n_members : int
         Networks trained side by side and averaged; each is validated on rows of its own.
     n_knots : int or None
-        Most knots of a number, and most levels of a category before the rare ones share one.
+        Most knots of a number, and most levels of a category before the rare ones share one; 128 unless given, fewer
+        knots beyond 64 features.
     n_ramps : int
         Resolution of the piecewise-linear input.
     n_blocks, hidden_dim : int

@@ -85,7 +85,7 @@ def fit_model(
     """Train a model on ``rows``, watching ``validation``."""
     if schema is None:
         kinds = infer_kinds(rows.columns, feature_types)
-        schema = build_schema(rows.columns, kinds, rows.weight, n_knots=settings.n_knots)
+        schema = build_schema(rows.columns, kinds, rows.weight, n_knots=settings.n_knots, n_levels=settings.n_levels)
     cells = schema.locate(rows.columns)
     dtype = torch.float64 if settings.is_small else torch.float32
     place = choose_device(device)

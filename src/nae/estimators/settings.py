@@ -31,6 +31,9 @@ class Settings:
     network: NetworkConfig
     training: TrainingConfig
     n_knots: int
+    """Most knots of a number."""
+    n_levels: int
+    """Most levels of a category with a slot of their own."""
     n_ramps: int
     is_small: bool
     validation_size: float
@@ -62,19 +65,27 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     is_small = n_rows <= SMALL
     network = _network(params, n_features=n_features, is_small=is_small)
     is_mlp = network.encoder == "mlp"
-    n_knots = params["n_knots"]
-    if n_knots is None:
-        # Dense tables of the paper's encoder; fewer where they would be large.
-        n_knots = max(256, min(4096, 2**25 // (n_features**2 * network.n_experts))) if is_mlp else 128
+    n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network)
     return Settings(
         network=network,
         training=_training(params, n_rows=n_rows, n_features=n_features, network=network),
-        n_knots=int(n_knots),
+        n_knots=n_knots,
+        n_levels=n_levels,
         n_ramps=params["n_ramps"],
         is_small=is_small,
         validation_size=params["validation_size"],
         n_folds=max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None,
     )
+
+
+def _table_sizes(given: int | None, n_features: int, network: NetworkConfig) -> tuple[int, int]:
+    """Return the most knots and the most levels: a step costs features times knots, so wide tables have fewer."""
+    if given is not None:
+        return int(given), int(given)
+    if network.encoder == "mlp":  # dense, since rows and not knots are trained on; fewer where that would be large
+        n_knots = max(256, min(4096, 2**25 // (n_features**2 * network.n_experts)))
+        return n_knots, n_knots
+    return max(32, min(128, 8192 // n_features)), 128
 
 
 def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> NetworkConfig:
