@@ -69,6 +69,8 @@ def test_every_command_works_on_real_tables(tmp_path: Path, name: str, ending: s
     assert b"no model was trained on" in call("compare", model, model, data).stdout
     call("report", model, data, "-o", tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size > 10_000
+    call("export", model, "-o", tmp_path / "model.json")
+    assert json.loads((tmp_path / "model.json").read_text(encoding="utf-8"))
 
 
 def test_a_real_table_written_the_continental_way_gives_the_same_predictions(tmp_path: Path) -> None:
