@@ -34,8 +34,6 @@ class Number:
     reason: str = ""
     integral: bool = False  # every value seen was a whole number
 
-    kind_name: ClassVar[str] = "number"
-
     @property
     def kind(self) -> Kind:
         return "boolean" if self.is_boolean else "number"
