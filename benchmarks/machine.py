@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ForeignLoad", "describe", "peak_memory_mb"]
+__all__ = ["ForeignLoad", "describe", "peak_memory_mb", "processor_seconds"]
 
 _PROC = Path("/proc")
 
@@ -25,6 +25,13 @@ def peak_memory_mb() -> float:
     here, ended = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     workers = sum(_peak_kilobytes(worker) for worker in _workers())
     return (here * unit + max(workers * 1024, ended * unit)) / 1e6
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and its workers so far: what a fit costs, however busy the machine."""
+    ours = os.times()
+    workers = sum(worker.ticks for worker in _workers()) / os.sysconf("SC_CLK_TCK")
+    return ours.user + ours.system + ours.children_user + ours.children_system + workers
 
 
 class ForeignLoad:
@@ -52,10 +59,7 @@ def _foreign_seconds() -> float | None:
     if not (_PROC / "stat").exists():
         return None
     user, nice, system = (int(ticks) for ticks in (_PROC / "stat").read_text().split()[1:4])
-    ours = os.times()
-    spent = ours.user + ours.system + ours.children_user + ours.children_system
-    ticks = user + nice + system - sum(worker.ticks for worker in _workers())
-    return ticks / os.sysconf("SC_CLK_TCK") - spent
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK") - processor_seconds()
 
 
 def _workers() -> Iterator[_Process]:

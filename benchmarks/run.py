@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import nae
 from benchmarks.datasets import Split, dataset_named, load
-from benchmarks.machine import ForeignLoad, describe, peak_memory_mb
+from benchmarks.machine import ForeignLoad, describe, peak_memory_mb, processor_seconds
 from benchmarks.models import Budget, Fitted, entry_named
 from benchmarks.scores import influence, score
 from benchmarks.store import Report, RunConfig, Store
@@ -66,15 +66,16 @@ def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32
         return replace(blank, reason=str(error)), None
     budget = Budget(threads=config.threads, seed=config.seed, n_trees=config.n_trees)
     others = ForeignLoad()
-    started = time.perf_counter()
+    started, spent = time.perf_counter(), processor_seconds()
     fitted = entry.model.fit(split, budget)
-    seconds = time.perf_counter() - started
+    seconds, spent = time.perf_counter() - started, processor_seconds() - spent
     foreign_load = others.since(seconds)
     predicted, predict_seconds = _predict(fitted, split)
     report = replace(
         blank,
         outcome="done",
         fit_seconds=seconds,
+        fit_processor_seconds=spent,
         predict_seconds=predict_seconds,
         peak_memory_mb=peak_memory_mb(),
         n_train=len(split.train) + len(split.validation),

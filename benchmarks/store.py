@@ -68,6 +68,8 @@ class Report:
     accuracy: float | None = None
     log_loss: float | None = None
     fit_seconds: float | None = None
+    fit_processor_seconds: float | None = None
+    """Of all threads and workers together: hardly longer on a busy machine."""
     predict_seconds: float | None = None
     """All test rows at once, the median of a few times."""
     peak_memory_mb: float | None = None

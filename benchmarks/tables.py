@@ -123,6 +123,7 @@ def render_suite(
         ("Log loss", _log_loss(results)),
         ("How additive", _additivity(results)),
         ("Fit, seconds", _costs(results, lambda report: report.fit_seconds)),
+        ("Fit, processor seconds", _costs(results, lambda report: report.fit_processor_seconds)),
         ("Predicting all test rows, seconds", _costs(results, lambda report: report.predict_seconds)),
         ("Peak memory of the process, MB", _costs(results, lambda report: report.peak_memory_mb)),
         ("Runs without a score", _failures(results)),

@@ -37,6 +37,8 @@ def test_a_run_reports_scores_seconds_memory_and_versions() -> None:
     assert found.log_loss is not None
     assert found.fit_seconds is not None
     assert found.fit_seconds > 0
+    assert found.fit_processor_seconds is not None
+    assert found.fit_processor_seconds > 0
     assert found.peak_memory_mb is not None
     assert found.peak_memory_mb > 20
     assert (found.n_train, found.n_test, found.n_features) == (320, 80, 4)
