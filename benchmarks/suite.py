@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.datasets import DATASETS, Dataset, dataset_named
 from benchmarks.durations import read_duration
-from benchmarks.models import MODELS, Entry, entry_named
+from benchmarks.models import ALL, MODELS, Entry, entry_named
 from benchmarks.run import execute
 from benchmarks.store import Report, RunConfig, Store
 from benchmarks.tables import render_suite
@@ -59,7 +59,7 @@ def plan(datasets: str | None, models: str | None, *, threads: int) -> Iterator[
     chosen: list[Dataset] = [dataset_named(name) for name in datasets.split(",")] if datasets else list(DATASETS)
     entries: list[Entry] = [entry_named(name) for name in models.split(",")] if models else list(MODELS)
     for dataset in sorted(chosen, key=DATASETS.index):
-        for entry in sorted(entries, key=MODELS.index):
+        for entry in sorted(entries, key=ALL.index):
             yield RunConfig(NAME, dataset.name, entry.name, threads=threads)
 
 

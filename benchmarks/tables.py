@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import DATASETS, Dataset
-from benchmarks.models import MODELS, OURS, Entry
+from benchmarks.models import ALL, OURS, Entry
 from benchmarks.scores import standard_error
 from benchmarks.store import Report
 
@@ -46,7 +46,7 @@ class Results:
     def entries(self) -> list[Entry]:
         """Models with at least one report."""
         names = {report.model for report in self.reports}
-        return [entry for entry in MODELS if entry.name in names]
+        return [entry for entry in ALL if entry.name in names]
 
     def report(self, dataset: str, model: str) -> Report | None:
         """Return one report, if there is one."""

@@ -1,15 +1,20 @@
-"""The models of the suite, behind one protocol; ours and boosted trees first, slow ones last."""
+"""The models, behind one protocol: those of the suite, ours and boosted trees first, and the paper's networks."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from benchmarks.models.boosting import CatBoost, LightGBM, XGBoost
 from benchmarks.models.ebm import EBM
 from benchmarks.models.linear import Linear
+from benchmarks.models.neural import Neural
 from benchmarks.models.ours import NAE
 from benchmarks.models.protocol import Budget, Fitted, Model
+from benchmarks.models.recipe import Recipe
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["MODELS", "OURS", "Budget", "Entry", "Fitted", "Model", "entry_named"]
+__all__ = ["ALL", "MODELS", "NETWORKS", "OURS", "PAPER", "Budget", "Entry", "Fitted", "Model", "entry_named"]
+
+Complexity = Literal["–", "O(n)", "O(n²)"]
 
 
 @dataclass(frozen=True)
@@ -23,31 +28,101 @@ class Entry:
     """Whether it takes part in the ranking of all; variants of one model would crowd out the others."""
     is_additive: bool = False
     """Whether every feature's effect is one curve; these are ranked among themselves, too."""
+    complexity: Complexity = "–"
+    """The paper's explanation complexity: how many pictures show the whole model; a dash for black boxes."""
+    paper_label: str = ""
+    """What the paper calls it; empty where it has no row there."""
+
+    @property
+    def is_interpretable(self) -> bool:
+        """The paper's column 'interpretability': whether pictures can show the whole model."""
+        return self.complexity != "–"
 
 
 OURS = "nae"
 
 MODELS: tuple[Entry, ...] = (
-    Entry(OURS, "NAE", NAE()),
+    Entry(OURS, "NAE", NAE(), complexity="O(n)", paper_label="NAE"),
     Entry("lightgbm", "LightGBM", LightGBM()),
-    Entry("xgboost", "XGBoost", XGBoost()),
+    Entry("xgboost", "XGBoost", XGBoost(), paper_label="XGBoost"),
     Entry("catboost", "CatBoost", CatBoost()),
     Entry("lightgbm-refitted", "LightGBM, all rows", LightGBM(is_refitted=True), is_ranked=False),
     Entry("xgboost-refitted", "XGBoost, all rows", XGBoost(is_refitted=True), is_ranked=False),
     Entry("catboost-refitted", "CatBoost, all rows", CatBoost(is_refitted=True), is_ranked=False),
-    Entry("nae-0.9", "NAE 0.9", NAE(additivity=0.9), is_ranked=False),
-    Entry("nae-additive", "NAE additive", NAE(additivity=1.0), is_ranked=False, is_additive=True),
-    Entry("linear", "linear", Linear(), is_additive=True),
-    Entry("spline", "spline", Linear(has_splines=True), is_additive=True),
-    Entry("ebm-additive", "EBM without pairs", EBM(has_pairs=False), is_additive=True),
-    Entry("ebm", "EBM", EBM()),
+    Entry("nae-0.9", "NAE 0.9", NAE(additivity=0.9), is_ranked=False, complexity="O(n)"),
+    Entry("nae-additive", "NAE additive", NAE(additivity=1.0), is_ranked=False, is_additive=True, complexity="O(n)"),
+    Entry("linear", "linear", Linear(), is_additive=True, complexity="O(n)", paper_label="Linear"),
+    Entry("spline", "spline", Linear(has_splines=True), is_additive=True, complexity="O(n)", paper_label="Spline"),
+    Entry(
+        "ebm-additive",
+        "EBM without pairs",
+        EBM(has_pairs=False),
+        is_additive=True,
+        complexity="O(n)",
+        paper_label="EBM",
+    ),
+    Entry("ebm", "EBM", EBM(), complexity="O(n²)", paper_label="EB²M"),
 )
+"""The models that the suite compares unless it is told others."""
+
+
+NETWORKS: tuple[Entry, ...] = (
+    Entry(
+        "nam",
+        "NAM",
+        Neural("nam", Recipe(max_epochs=300, batch_size=512, learning_rate=2e-3)),
+        is_additive=True,
+        complexity="O(n)",
+        paper_label="NAM",
+    ),
+    Entry(
+        "na2m",
+        "NA²M",
+        Neural("nam", Recipe(max_epochs=200, batch_size=512, learning_rate=2e-3), has_pairs=True),
+        complexity="O(n²)",
+        paper_label="NA²M",
+    ),
+    Entry(
+        "nbm",
+        "NBM",
+        Neural("nbm", Recipe(max_epochs=200, batch_size=512, learning_rate=2e-3)),
+        is_additive=True,
+        complexity="O(n)",
+        paper_label="NBM",
+    ),
+    Entry(
+        "nb2m",
+        "NB²M",
+        Neural("nbm", Recipe(max_epochs=100, batch_size=512, learning_rate=2e-3), has_pairs=True),
+        complexity="O(n²)",
+        paper_label="NB²M",
+    ),
+    Entry("mlp", "MLP", Neural("mlp", Recipe(max_epochs=200, batch_size=256, learning_rate=1e-3)), paper_label="MLP"),
+)
+"""The networks that the paper compares besides; the suite runs them when it is asked to."""
+
+ALL = (*MODELS, *NETWORKS)
+
+PAPER: tuple[str, ...] = (
+    "mlp",
+    "xgboost",
+    "ebm",
+    "na2m",
+    "nb2m",
+    "linear",
+    "spline",
+    "ebm-additive",
+    "nam",
+    "nbm",
+    OURS,
+)
+"""The rows of the paper's table of accuracy, in its order: black boxes, then pairs, then features."""
 
 
 def entry_named(name: str) -> Entry:
     """Return the model of that name."""
-    for entry in MODELS:
+    for entry in ALL:
         if entry.name == name:
             return entry
-    known = [entry.name for entry in MODELS]
+    known = [entry.name for entry in ALL]
     raise ConfigError(f"A model must be one of {known}; got {name!r}.{did_you_mean(name, known)}")

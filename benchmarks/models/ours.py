@@ -16,10 +16,12 @@ class NAE:
     modules: tuple[str, ...] = ("torch", "nae.estimators")
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Fit on the CPU, where all others are."""
+        """Fit on the device that the budget names: the CPU, where all others are, unless it says another."""
         from nae import NAEClassifier, NAERegressor
 
         estimator = NAERegressor if split.dataset.task == "regression" else NAEClassifier
-        model = estimator(additivity=self.additivity, n_jobs=budget.threads, random_state=budget.seed, device="cpu")
+        model = estimator(
+            additivity=self.additivity, n_jobs=budget.threads, random_state=budget.seed, device=budget.device
+        )
         rows = split.all_train
         return Fitted(model.fit(rows.X, rows.y), split.dataset.task, lambda X: X)

@@ -22,6 +22,10 @@ class Budget:
     seed: int = 0
     n_trees: int = 3000
     """Most trees of a boosted model; CatBoost, whose trees are slower to grow, gets two thirds of it."""
+    device: str = "cpu"
+    """Where networks are trained: 'cpu' or 'cuda'. Trees and linear models stay on the CPU."""
+    max_epochs: int | None = None
+    """Most epochs of a network of the literature, in place of its own number."""
 
 
 @dataclass(frozen=True, eq=False)

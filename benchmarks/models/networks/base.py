@@ -1,0 +1,50 @@
+"""What a network is: a module from normalised features to scores, perhaps by a sum of terms."""
+
+from abc import ABC, abstractmethod
+from itertools import combinations
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["AdditiveNetwork", "Key", "Network", "keys_of"]
+
+Key = tuple[int, ...]
+"""The features that a term depends on, by their numbers."""
+
+
+class Network(nn.Module, ABC):
+    """From features (row, feature) to scores (row, output)."""
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the scores (row, output)."""
+
+    def settle(self, progress: float) -> bool:
+        """Hear how much of training is over; return whether the network has the form that it will keep."""
+        return progress >= 0
+
+
+class AdditiveNetwork(Network):
+    """A network whose scores are an intercept and a sum of terms, each of one feature or of two."""
+
+    keys: tuple[Key, ...]
+    intercept: nn.Parameter
+
+    @abstractmethod
+    def terms(self, x: Tensor) -> Tensor:
+        """Return the terms (row, term, output), in the order of ``keys``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.terms(x).sum(dim=1) + self.intercept
+
+
+def keys_of(n_features: int, *, has_pairs: bool) -> tuple[Key, ...]:
+    """Return the keys of all features, then of all pairs."""
+    single: list[Key] = [(i,) for i in range(n_features)]
+    return tuple(single + (list(combinations(range(n_features), 2)) if has_pairs else []))
+
+
+def gather_inputs(x: Tensor, keys: tuple[Key, ...]) -> Tensor:
+    """Return the inputs of terms of equally many features (row, term, feature of term)."""
+    index = torch.tensor(keys, device=x.device)
+    return x[:, index]

@@ -1,0 +1,108 @@
+"""The training that all networks share: AdamW, a cosine, early stopping on the validation rows."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.models.networks.base import AdditiveNetwork, Network
+from benchmarks.models.recipe import Recipe
+
+__all__ = ["Rows", "Trained", "evaluate", "seeded", "train"]
+
+EVALUATED = 4096
+"""Rows at once where no gradient is needed; fewer where a network has many terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Features (row, feature) and targets: standardised numbers (row,) or the codes of classes (row,)."""
+
+    x: Tensor
+    y: Tensor
+
+    def to(self, device: torch.device) -> "Rows":
+        """Return the rows on a device."""
+        return Rows(self.x.to(device), self.y.to(device))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How training went."""
+
+    best_epoch: int
+    n_epochs: int
+    validation_loss: float
+
+
+def train(network: Network, train_rows: Rows, validation: Rows, recipe: Recipe, *, shuffle: torch.Generator) -> Trained:
+    """Train in place; the network ends with the weights that were best on validation."""
+    optimizer = torch.optim.AdamW(network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+    best_loss, best_epoch, best_state = math.inf, -1, deepcopy(network.state_dict())
+    epoch = 0
+    for epoch in range(recipe.max_epochs):
+        progress = epoch / recipe.max_epochs
+        is_settled = network.settle(progress)
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.learning_rate * (1 + math.cos(math.pi * progress)) / 2
+        _run_epoch(network, train_rows, optimizer, recipe, shuffle)
+        if not is_settled:
+            continue
+        loss = float(_loss(evaluate(network, validation.x), validation.y))
+        if loss < best_loss:
+            best_loss, best_epoch, best_state = loss, epoch, deepcopy(network.state_dict())
+        if epoch - best_epoch >= recipe.patience and best_epoch >= 0:
+            break
+    network.load_state_dict(best_state)
+    return Trained(best_epoch, epoch + 1, best_loss)
+
+
+def _run_epoch(
+    network: Network, rows: Rows, optimizer: torch.optim.Optimizer, recipe: Recipe, shuffle: torch.Generator
+) -> None:
+    network.train()
+    order = torch.randperm(len(rows.y), generator=shuffle).to(rows.y.device)
+    n_batches = max(1, round(len(order) / recipe.batch_size))
+    for batch in order.tensor_split(n_batches):
+        x, y = rows.x[batch], rows.y[batch]
+        if isinstance(network, AdditiveNetwork) and recipe.output_penalty:
+            terms = network.terms(x)
+            loss = _loss(terms.sum(dim=1) + network.intercept, y) + recipe.output_penalty * terms.square().mean()
+        else:
+            loss = _loss(network(x), y)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), recipe.clip_norm)
+        optimizer.step()
+
+
+@torch.no_grad()
+def evaluate(network: Network, x: Tensor) -> Tensor:
+    """Return the scores (row, output) of a network at rest."""
+    network.eval()
+    return torch.cat([network(part) for part in x.split(EVALUATED)])
+
+
+def _loss(scores: Tensor, y: Tensor) -> Tensor:
+    if scores.shape[1] > 1:
+        return nn.functional.cross_entropy(scores, y)
+    if y.is_floating_point():
+        return nn.functional.mse_loss(scores[:, 0], y)
+    return nn.functional.binary_cross_entropy_with_logits(scores[:, 0], y.to(scores.dtype))
+
+
+@contextmanager
+def seeded(seed: int, *, threads: int, device: torch.device) -> Iterator[torch.Generator]:
+    """Seed torch and set its threads for a block, leaving both as they were; yield a generator for the shuffling."""
+    before = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        torch.set_num_threads(threads)
+        try:
+            yield torch.Generator().manual_seed(seed)
+        finally:
+            torch.set_num_threads(before)
