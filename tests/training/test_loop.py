@@ -41,20 +41,17 @@ def validation_of(problem: Problem, seed: int = 1):
 @pytest.mark.parametrize("batch_size", [10, 16, 64, 1000])
 def test_batches_are_of_one_size_and_hold_no_row_twice(batch_size):
     one = run(Problem(), batch_size=batch_size)
-    parts = list(one._batches(N_ROWS, torch.Generator().manual_seed(0), device=torch.device("cpu")))
-    if batch_size >= N_ROWS:
-        assert parts == [None]
-        return
+    parts = list(Problem().rows().batches(one.n_batches, one.batch_size, torch.Generator().manual_seed(0)))
     assert len({len(part) for part in parts}) == 1
     rows = torch.cat(parts).tolist()
     assert len(rows) == len(set(rows)) > N_ROWS - len(parts)
-    assert len(parts) == round(N_ROWS / batch_size)
+    assert len(parts) == max(1, round(N_ROWS / batch_size))
 
 
 def test_epochs_shuffle_differently_and_repeat_with_the_seed():
-    one, generator = run(Problem(), batch_size=16), torch.Generator().manual_seed(0)
-    first, second = (torch.cat(list(one._batches(N_ROWS, generator, device="cpu"))) for _ in range(2))
-    again = torch.cat(list(one._batches(N_ROWS, torch.Generator().manual_seed(0), device="cpu")))
+    rows, generator = Problem().rows(), torch.Generator().manual_seed(0)
+    first, second = (torch.cat(list(rows.batches(4, 16, generator))) for _ in range(2))
+    again = torch.cat(list(rows.batches(4, 16, torch.Generator().manual_seed(0))))
     assert torch.equal(first, again)
     assert not torch.equal(first, second)
 
@@ -121,7 +118,7 @@ def test_members_are_validated_on_the_rows_they_hold_out():
     with torch.no_grad():
         error = (one.network.eval()(rows.cells).score[:, 0] - rows.target) ** 2
     expected = torch.cat([error[fold == 0, 0], error[fold == 1, 1]]).mean()
-    assert one.validate(rows, None) == pytest.approx(float(expected))
+    assert one.validate(None) == pytest.approx(float(expected))
 
 
 def test_validation_is_the_loss_of_the_members_mean():
@@ -130,8 +127,8 @@ def test_validation_is_the_loss_of_the_members_mean():
     one = run(problem)
     with torch.no_grad():
         score = one.network.eval()(rows.cells).score.mean(dim=-1)
-    assert one.validate(problem.rows(), rows) == pytest.approx(float(((score - rows.target) ** 2).mean()))
-    assert one.validate(problem.rows(), None) is None
+    assert one.validate(rows) == pytest.approx(float(((score - rows.target) ** 2).mean()))
+    assert one.validate(None) is None
 
 
 def test_training_lowers_the_loss():

@@ -1,9 +1,9 @@
 """Training: losses, the loop, the dial, and what a run leaves behind."""
 
 from nae.training.config import TrainingConfig
-from nae.training.data import TrainingRows
+from nae.training.data import RowSource, TrainingRows
 from nae.training.history import Epoch, History
 from nae.training.loop import train
 from nae.training.losses import LOSSES, Loss, make_loss
 
-__all__ = ["LOSSES", "Epoch", "History", "Loss", "TrainingConfig", "TrainingRows", "make_loss", "train"]
+__all__ = ["LOSSES", "Epoch", "History", "Loss", "RowSource", "TrainingConfig", "TrainingRows", "make_loss", "train"]

@@ -1,18 +1,42 @@
-"""Rows as tensors: cells, target, weight and offset."""
+"""Rows as tensors, and where a training takes its batches from."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from nae.network.cells import RowCells
 
-__all__ = ["TrainingRows"]
+__all__ = ["RowSource", "TrainingRows"]
+
+_VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
+
+
+class RowSource(Protocol):
+    """Where batches come from: rows in memory, or a window that moves over more rows than memory holds."""
+
+    @property
+    def window(self) -> "TrainingRows":
+        """The rows that batches point into. Its tensors stay where they are: a captured step reads them again."""
+
+    def __len__(self) -> int:
+        """Return the number of training rows."""
+
+    def batches(self, n_batches: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """Yield the batches of one epoch as positions in the window, which holds their rows until the next one."""
+
+    def held_out(self, n_members: int) -> "TrainingRows | None":
+        """Return rows that members are validated on, as many as a validation needs; None where none are held out."""
+
+    def slot_weight(self, n_slots: int) -> Tensor:
+        """Return how much weight lies at each padded slot."""
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows of a table and their targets."""
+    """Rows of a table and their targets; as a source of batches, all of them are the window."""
 
     cells: RowCells
     target: Tensor  # (B, O) numbers, or (B,) class numbers
@@ -22,6 +46,10 @@ class TrainingRows:
 
     def __len__(self) -> int:
         return len(self.weight)
+
+    @property
+    def window(self) -> "TrainingRows":
+        return self
 
     def take(self, rows: Tensor) -> "TrainingRows":
         """Return some of the rows."""
@@ -41,3 +69,22 @@ class TrainingRows:
         if self.fold is None:
             return None
         return self.fold.unsqueeze(-1) == torch.arange(n_members, device=self.fold.device)
+
+    def batches(self, n_batches: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
+        if n_batches == 1:
+            yield torch.arange(len(self), device=self.weight.device)
+            return
+        # The few rows that do not fill a batch are others in every epoch.
+        order = torch.randperm(len(self), generator=generator)[: n_batches * batch_size]
+        yield from order.view(n_batches, -1).to(self.weight.device)
+
+    def held_out(self, n_members: int) -> "TrainingRows | None":
+        if self.fold is None:
+            return None
+        found = torch.nonzero(self.fold < n_members).flatten()
+        return self.take(found[:: -(-len(found) // _VALIDATION_ROWS)])
+
+    def slot_weight(self, n_slots: int) -> Tensor:
+        slots, weights = self.cells.ends()
+        total = torch.zeros(n_slots, device=self.weight.device, dtype=self.weight.dtype)
+        return total.index_add_(0, slots.flatten(), (weights * self.weight.view(-1, 1, 1)).flatten())

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from nae.errors import TrainingError
 from nae.network.network import Network, Routed
 from nae.training.config import TrainingConfig
-from nae.training.data import TrainingRows
+from nae.training.data import RowSource, TrainingRows
 from nae.training.dial import Dial, context_share
 from nae.training.history import Epoch, History
 from nae.training.losses import Loss
@@ -24,12 +24,11 @@ __all__ = ["Callback", "train"]
 Callback = Callable[..., Any]
 _TOLERANCE = 0.02  # a model within this of the dial's target counts as having reached it
 _EVALUATION_ROWS = 4096  # rows evaluated at once
-_VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
 
 
 def train(
     network: Network,
-    rows: TrainingRows,
+    rows: RowSource,
     validation: TrainingRows | None,
     loss: Loss,
     config: TrainingConfig,
@@ -40,7 +39,7 @@ def train(
 ) -> History:
     """Train ``network`` in place and leave it at its best epoch; return what happened.
 
-    With ``rows.fold`` each member is validated on the rows it did not see, and ``validation`` is not needed.
+    Where ``rows`` have folds, each member is validated on the rows it did not see, and ``validation`` is not needed.
     """
     run = _Run(network, loss, config, rows)
     started = time.monotonic()
@@ -51,11 +50,11 @@ def train(
             epoch = Epoch(
                 epoch=number,
                 loss=mean_loss,
-                validation=run.validate(rows, validation) if is_looked_at else None,
+                validation=run.validate(validation) if is_looked_at else None,
                 additivity=run.additivity,
                 seconds=time.monotonic() - started,
             )
-            run.record(epoch, has_validation=validation is not None or rows.fold is not None)
+            run.record(epoch, has_validation=validation is not None or run.held_out is not None)
             show(epoch)
             run.history.stopped = _reason_to_stop(run, epoch, callbacks)
             if run.history.stopped:
@@ -64,7 +63,7 @@ def train(
                 run.cool_down()
     run.restore_best()
     run.history.stopped = run.history.stopped or "ran all epochs"
-    run.history.standard_error = run.standard_error(rows, validation)
+    run.history.standard_error = run.standard_error(validation)
     run.history.penalty = None if run.dial is None else float(run.dial.log_gamma.exp())
     return run.history
 
@@ -106,7 +105,7 @@ class _Best:
 class _Run:
     """One run: optimiser, schedule, dial and the best state so far."""
 
-    def __init__(self, network: Network, loss: Loss, config: TrainingConfig, rows: TrainingRows) -> None:
+    def __init__(self, network: Network, loss: Loss, config: TrainingConfig, rows: RowSource) -> None:
         self.network, self.loss, self.config = network, loss, config
         self.n_batches = max(1, round(len(rows) / config.batch_size))
         self.batch_size = len(rows) // self.n_batches
@@ -117,7 +116,7 @@ class _Run:
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=self.rate, weight_decay=config.weight_decay, fused=True, capturable=is_cuda
         )
-        self.replay = _Replay(self, rows) if is_cuda and self.n_batches > 1 else None
+        self.replay = _Replay(self, rows.window) if is_cuda and self.n_batches > 1 else None
         self.dial = (
             None
             if config.additivity is None or network.config.n_experts == 1
@@ -125,7 +124,7 @@ class _Run:
         )
         self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows) if self.is_on_knots else None
-        self.held_out = _held_out_rows(rows, network.config.n_members)
+        self.held_out = rows.held_out(network.config.n_members)
         self.n_steps = 0
         self.cooling_from: int | None = None
         self.cooling_steps = 1
@@ -172,16 +171,14 @@ class _Run:
     def additivity(self) -> float | None:
         return None if self.dial is None else float(self.dial.running)
 
-    def train_epoch(self, rows: TrainingRows, generator: torch.Generator) -> float:
+    def train_epoch(self, rows: RowSource, generator: torch.Generator) -> float:
         """Take one pass over the rows and return the mean loss."""
         self.network.train()
-        total = torch.zeros((), device=rows.weight.device, dtype=rows.weight.dtype)
-        for part in self._batches(len(rows), generator, device=rows.weight.device):
+        window = rows.window
+        total = torch.zeros((), device=window.weight.device, dtype=window.weight.dtype)
+        for part in rows.batches(self.n_batches, self.batch_size, generator):
             self._set_rate()
-            if part is None:  # all rows at once
-                total += self.step(rows)
-            else:
-                total += self.replay.step(part) if self.replay else self.step(rows.take(part))
+            total += self.replay.step(part) if self.replay else self.step(window.take(part))
             self.n_steps += 1
         mean = float(total) / self.n_batches
         if not math.isfinite(mean):
@@ -207,15 +204,6 @@ class _Run:
             self.rate.fill_(rate)
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate if isinstance(self.rate, Tensor) else rate
-
-    def _batches(self, n_rows: int, generator: torch.Generator, *, device: torch.device) -> Iterator[Tensor | None]:
-        """Yield the rows of every batch; None stands for all of them."""
-        if self.n_batches == 1:
-            yield None
-            return
-        # The few rows that do not fill a batch are others in every epoch.
-        order = torch.randperm(n_rows, generator=generator)[: self.n_batches * self.batch_size]
-        yield from order.view(self.n_batches, -1).to(device)
 
     def _objective(
         self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None
@@ -246,14 +234,14 @@ class _Run:
         experts = tables[0].view(-1, config.n_experts, self.network.n_outputs, config.n_members)
         return variation_penalty(experts, self.slot_share)
 
-    def validate(self, rows: TrainingRows, validation: TrainingRows | None) -> float | None:
-        """Return the validation loss."""
-        found = self._validation_losses(rows, validation)
+    def validate(self, validation: TrainingRows | None) -> float | None:
+        """Return the validation loss; without rows for it, that of the rows which members hold out."""
+        found = self._validation_losses(validation)
         return None if found is None else float((found[0] * found[1]).sum() / found[1].sum())
 
-    def standard_error(self, rows: TrainingRows, validation: TrainingRows | None) -> float | None:
+    def standard_error(self, validation: TrainingRows | None) -> float | None:
         """Return the standard error of the validation loss."""
-        found = self._validation_losses(rows, validation)
+        found = self._validation_losses(validation)
         if found is None:
             return None
         losses, share = found[0], found[1] / found[1].sum()
@@ -261,13 +249,13 @@ class _Run:
         return float(((losses - mean) ** 2 * share**2).sum().sqrt())
 
     @torch.no_grad()
-    def _validation_losses(self, rows: TrainingRows, validation: TrainingRows | None) -> tuple[Tensor, Tensor] | None:
+    def _validation_losses(self, validation: TrainingRows | None) -> tuple[Tensor, Tensor] | None:
         """Return loss and weight of every validation row, (B, M) where members have rows of their own."""
-        if validation is None and rows.fold is None:
+        found = self.held_out if validation is None else validation
+        if found is None:
             return None
         self.network.eval()
         tables = self.network.evaluate_knots() if self.is_on_knots else None
-        found = rows.take(self.held_out) if validation is None else validation
         losses, weights = [], []
         for part in torch.arange(len(found), device=found.weight.device).split(_EVALUATION_ROWS):
             batch = found.take(part)
@@ -330,18 +318,8 @@ class _Replay:
         return self.value
 
 
-def _held_out_rows(rows: TrainingRows, n_members: int) -> Tensor:
-    """Return the rows that some member holds out, at most as many as a validation needs."""
-    if rows.fold is None:
-        return torch.empty(0, dtype=torch.int64)
-    found = torch.nonzero(rows.fold < n_members).flatten()
-    return found[:: -(-len(found) // _VALIDATION_ROWS)]
-
-
-def _slot_share(network: Network, rows: TrainingRows) -> Tensor:
+def _slot_share(network: Network, rows: RowSource) -> Tensor:
     """Return how much of the training data lies at each padded slot, with mean one: weights of a mean over slots."""
-    slots, weights = rows.cells.ends()
     n_features, n_slots, _ = network.inputs.shape
-    share = torch.zeros(n_features * n_slots, device=rows.weight.device, dtype=rows.weight.dtype)
-    share.index_add_(0, slots.flatten(), (weights * rows.weight.view(-1, 1, 1)).flatten())
+    share = rows.slot_weight(n_features * n_slots)
     return share * (len(share) / share.sum())
