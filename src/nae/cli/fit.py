@@ -25,7 +25,7 @@ from nae.tables import TableModel
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
 
-__all__ = ["Recipe", "Task", "fit", "fit_table"]
+__all__ = ["Recipe", "Task", "choose_task", "fit", "fit_table"]
 
 _FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
 
@@ -53,6 +53,8 @@ class Recipe:
     seed: int = 0
     device: str = "auto"
     is_quiet: bool = False
+    settings: tuple[tuple[str, Any], ...] = ()
+    """Further parameters of the estimator, as a search found them."""
 
 
 def fit(
@@ -113,7 +115,7 @@ def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | 
     if not features:
         raise DataError(f"The table must have columns besides the target {name!r}; it has none.")
     check_finite(table, table.column_names)
-    is_classes, reason = _choose_task(recipe.task, column_of(table, name), name)
+    is_classes, reason = choose_task(recipe.task, column_of(table, name), name)
     y = read_target(column_of(table, name), name, classes=() if is_classes else None)
     known = np.flatnonzero(~is_missing(y))
     split = split_rows(y[known], test_size=recipe.test_size, seed=recipe.seed, is_classes=is_classes)
@@ -149,7 +151,7 @@ def _model_path(data: str, output: str | None) -> Path:
     return path
 
 
-def _choose_task(task: Task, column: pa.ChunkedArray, name: str) -> tuple[bool, str]:
+def choose_task(task: Task, column: pa.ChunkedArray, name: str) -> tuple[bool, str]:
     """Return whether classes are predicted, and why."""
     kind, n_different = column.type, len(column.drop_null().unique())
     is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
@@ -200,6 +202,7 @@ def _train(
             device=recipe.device,
             **{key: value for key, value in given.items() if value is not None},
         )
+        estimator.set_params(**dict(recipe.settings))
         estimator.fit(X, y if is_classes else pa.table({name: y}))
     estimator.set_params(callbacks=None)  # a file holds no code
     return estimator, watch.is_interrupted

@@ -33,6 +33,7 @@ class FrontierPoint:
     label: str = ""
     is_chosen: bool = False
     series: str = ""
+    is_beaten: bool = False  # by another point in score and additivity both: a dot beside the line
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,7 @@ class FrontierLayout:
     """Score against additivity, one line per series."""
 
     series: tuple[tuple[str, tuple[FrontierPoint, ...]], ...]
+    beaten: tuple[FrontierPoint, ...]
     x_label: str
     y_label: str
     note: str
@@ -81,13 +83,15 @@ def lay_out_frontier(
         raise UserError("A frontier needs at least one point; got none.")
     names = list(dict.fromkeys(point.series for point in found))
     series = tuple(
-        (name, tuple(sorted((p for p in found if p.series == name), key=lambda point: point.additivity)))
+        (name, tuple(sorted((p for p in found if p.series == name and not p.is_beaten), key=lambda p: p.additivity)))
         for name in names
     )
+    beaten = tuple(point for point in found if point.is_beaten)
     better = "lower" if is_lower_better else "higher"
     if score_label is None:
         score_label = "score" if hasattr(given[0], "score") else "validation loss"
-    return FrontierLayout(series, "additivity", score_label, f"{better} is better · 1 is a sum of single effects")
+    note = f"{better} is better · 1 is a sum of single effects"
+    return FrontierLayout(series, beaten, "additivity", score_label, note)
 
 
 def _as_point(point: Any) -> FrontierPoint:
@@ -104,6 +108,7 @@ def _as_point(point: Any) -> FrontierPoint:
         label=label,
         is_chosen=bool(getattr(point, "is_chosen", False)),
         series=str(getattr(point, "series", "")),
+        is_beaten=bool(getattr(point, "is_beaten", False)),
     )
 
 

@@ -21,6 +21,8 @@ def draw_frontier(
 ) -> "Axes":
     """Draw what additivity costs."""
     ax = new_axes(ax, (5.6, 3.7))
+    x, y = [point.additivity for point in layout.beaten], [point.score for point in layout.beaten]
+    ax.plot(x, y, color=STYLE.soft, marker="o", markersize=4, linewidth=0, alpha=0.5, zorder=1)
     for at, (name, points) in enumerate(layout.series):
         colour = STYLE.series[at % len(STYLE.series)]
         x, y = [point.additivity for point in points], [point.score for point in points]

@@ -16,6 +16,10 @@ _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cros
 def draw_frontier(layout: FrontierLayout, *, title: str = "Score against additivity") -> Any:
     """Draw what additivity costs."""
     figure = new_figure(title=title, note=layout.note)
+    if layout.beaten:
+        x, y = [point.additivity for point in layout.beaten], [point.score for point in layout.beaten]
+        marker = {"color": STYLE.soft, "size": 6, "opacity": 0.5}
+        figure.add_trace(graph().Scatter(x=x, y=y, mode="markers", marker=marker, showlegend=False))
     for at, (name, points) in enumerate(layout.series):
         figure.add_trace(
             graph().Scatter(

@@ -1,0 +1,187 @@
+"""Studies on one machine: Optuna proposes, every trial goes to a file at once, and a study goes on where it was."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from nae._optional import require
+from nae.errors import ConfigError, TrainingError
+from nae.tuning.evaluation import Question, evaluate
+from nae.tuning.space import DEFAULT_SPACE, Range, SearchSpace
+from nae.tuning.trials import Trial, TuningResult
+
+__all__ = ["STUDY_FILE", "ask_question", "open_study", "read_result", "suggest", "tune"]
+
+STUDY_FILE = "study.log"
+_NAME = "nae"
+_MEASURED = ("standard_error", "seconds")  # what a trial carries besides its two objectives
+
+
+def tune(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    folder: str | Path,
+    space: SearchSpace = DEFAULT_SPACE,
+    n_trials: int = 30,
+    time_limit: float | None = None,
+    sample_weight: Any = None,
+    eval_set: Any = None,
+    seed: int = 0,
+    on_trial: Callable[[Trial], None] | None = None,
+) -> TuningResult:
+    """Search for settings with two objectives, a small validation loss and a high additivity.
+
+    Parameters
+    ----------
+    estimator
+        What to tune; parameters outside the space stay as they are. One member is enough to compare settings, and
+        all trials validate on the same rows.
+    X, y, sample_weight, eval_set
+        As for ``fit``.
+    folder
+        Where the study is kept, in one file. A study that is already there goes on; one of another table, space or
+        estimator is an error.
+    space
+        What may vary.
+    n_trials
+        Trials of the whole study, those of earlier calls included. The first one has the defaults.
+    time_limit
+        Begin no further trial after so many seconds.
+    seed
+        Of the proposals, and of the estimator where it has none.
+    on_trial
+        Called with every finished trial.
+
+    Returns
+    -------
+    TuningResult
+        All trials, the front among them, and the one to take.
+    """
+    question = ask_question(estimator, X, y, space, sample_weight=sample_weight, eval_set=eval_set, seed=seed)
+    started = time.monotonic()
+    with open_study(question, space, folder, seed=seed) as study:
+        n_left = n_trials - sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
+        for _ in range(n_left):
+            _run_trial(study, question, space, on_trial)
+            if time_limit is not None and time.monotonic() - started > time_limit:
+                break
+        return read_result(study, question)
+
+
+def ask_question(
+    estimator: Any, X: Any, y: Any, space: SearchSpace, *, sample_weight: Any, eval_set: Any, seed: int
+) -> Question:
+    """Return what is to be tuned; all trials share the seed, so that they validate on the same rows."""
+    from sklearn.base import clone
+
+    space.check(estimator.get_params())
+    one = clone(estimator)
+    if one.random_state is None:
+        one.set_params(random_state=seed)
+    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set}
+    return Question(one, X, y, {name: value for name, value in fit_params.items() if value is not None})
+
+
+@contextmanager
+def open_study(question: Question, space: SearchSpace, folder: str | Path, *, seed: int) -> Iterator[Any]:
+    """Yield the study kept in a folder, begun with the defaults where there is none."""
+    optuna = require("optuna", extra="tune")
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        study = optuna.create_study(
+            storage=make_storage(folder),
+            study_name=_NAME,
+            load_if_exists=True,
+            directions=["minimize", "maximize"],
+            # Proposals of a study that goes on must not repeat those it began with.
+            sampler=optuna.samplers.TPESampler(seed=seed + _count_lines(folder)),
+        )
+        _check_same(study, question, space, folder)
+        if not study.get_trials(deepcopy=False):
+            study.enqueue_trial(space.defaults())
+        yield study
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+
+
+def make_storage(folder: str | Path) -> Any:
+    """Return Optuna's storage in the study's file; several processes may write to it."""
+    journal = require("optuna.storages.journal", extra="tune")
+    storages = require("optuna.storages", extra="tune")
+    return storages.JournalStorage(journal.JournalFileBackend(str(Path(folder) / STUDY_FILE)))
+
+
+def suggest(space: SearchSpace, trial: Any) -> dict[str, Any]:
+    """Return the settings Optuna proposes for a trial."""
+    return {
+        parameter.name: trial.suggest_float(parameter.name, parameter.low, parameter.high, log=parameter.is_log)
+        if isinstance(parameter, Range)
+        else trial.suggest_categorical(parameter.name, list(parameter.options))
+        for parameter in space
+    }
+
+
+def read_result(study: Any, question: Question) -> TuningResult:
+    """Return the trials of a study."""
+    finished = study.get_trials(deepcopy=False)
+    trials = tuple(_read_trial(trial) for trial in finished if trial.state.name == "COMPLETE")
+    n_failed = sum(trial.state.name == "FAIL" for trial in finished)
+    return TuningResult(type(question.estimator).__name__, trials, n_failed)
+
+
+def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Callable[[Trial], None] | None) -> None:
+    asked = study.ask()
+    try:
+        trial = evaluate(question, suggest(space, asked), asked.number)
+    except BaseException as error:
+        study.tell(asked, state=require("optuna.trial", extra="tune").TrialState.FAIL)
+        if isinstance(error, TrainingError):  # too large steps: the study goes on without them
+            return
+        raise
+    for name in _MEASURED:
+        asked.set_user_attr(name, getattr(trial, name))
+    study.tell(asked, [trial.loss, trial.additivity])
+    if on_trial is not None:
+        on_trial(trial)
+
+
+def _read_trial(trial: Any) -> Trial:
+    measured = {name: float(trial.user_attrs.get(name, 0.0)) for name in _MEASURED}
+    loss, additivity = trial.values
+    return Trial(trial.number, dict(trial.params), loss=loss, additivity=additivity, **measured)
+
+
+def _check_same(study: Any, question: Question, space: SearchSpace, folder: str | Path) -> None:
+    """Note what a new study is about; complain if an old one is about something else."""
+    about = {
+        "estimator": type(question.estimator).__name__,
+        "space": repr(space),
+        "settings": repr(_fixed(question.estimator, space)),
+        "table": question.fingerprint(),
+    }
+    for name, value in about.items():
+        before = study.user_attrs.get(name)
+        if before is None:
+            study.set_user_attr(name, value)
+        elif before != value:
+            raise ConfigError(
+                f"A study goes on with the same estimator, settings, space and table; the {name} of the one in "
+                f"{folder} was another. Name another folder, or remove {STUDY_FILE} there."
+            )
+
+
+def _fixed(estimator: Any, space: SearchSpace) -> Mapping[str, Any]:
+    """Return the parameters that do not vary and that change what is learned."""
+    ignored = {*space.names, "callbacks", "verbose", "n_jobs", "device"}
+    return {name: value for name, value in sorted(estimator.get_params().items()) if name not in ignored}
+
+
+def _count_lines(folder: str | Path) -> int:
+    path = Path(folder) / STUDY_FILE
+    return path.read_bytes().count(b"\n") if path.exists() else 0

@@ -1,0 +1,98 @@
+"""What came of a search: trials, the front of those that no other beats in both objectives, and the one to take."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from nae.errors import TrainingError
+from nae.plots import FrontierPoint, frontier
+
+__all__ = ["Trial", "TuningResult", "code"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting, and how it did."""
+
+    number: int
+    params: Mapping[str, Any]
+    loss: float
+    """Validation loss: lower is better."""
+    standard_error: float
+    """Of the loss."""
+    additivity: float
+    """Higher is simpler to read."""
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the trial as JSON values."""
+        return asdict(replace(self, params=dict(self.params)))
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """The finished trials of a study."""
+
+    estimator: str
+    """Name of the estimator's class."""
+    trials: tuple[Trial, ...]
+    n_failed: int = 0
+    """Trials whose training diverged."""
+
+    def __post_init__(self) -> None:
+        if not self.trials:
+            raise TrainingError(
+                f"No trial of the study finished; the training of {self.n_failed} diverged. "
+                "Lower learning_rate in the space, or look for extreme values in the target."
+            )
+
+    @property
+    def best(self) -> Trial:
+        """The trial with the smallest loss."""
+        return min(self.trials, key=lambda trial: trial.loss)
+
+    @property
+    def chosen(self) -> Trial:
+        """The most additive trial within one standard error of the best."""
+        best = self.best
+        within = [trial for trial in self.trials if trial.loss <= best.loss + best.standard_error]
+        return max(within, key=lambda trial: (trial.additivity, -trial.loss))
+
+    @property
+    def front(self) -> tuple[Trial, ...]:
+        """The trials that no other beats in loss and additivity both, the most flexible first."""
+        kept: list[Trial] = []
+        for trial in sorted(self.trials, key=lambda one: (one.loss, -one.additivity)):
+            if not kept or trial.additivity > kept[-1].additivity:
+                kept.append(trial)
+        return tuple(kept)
+
+    def code(self, trial: Trial | None = None) -> str:
+        """Return the line of Python that makes an estimator with a trial's settings, ready to paste."""
+        return code(self.estimator, (trial or self.chosen).params)
+
+    def plot(self, *, ax: Any = None, backend: str = "matplotlib", title: str = "What additivity costs") -> Any:
+        """Draw all trials, the front among them as a line, the chosen one in a ring."""
+        front, chosen = self.front, self.chosen
+        points = [
+            FrontierPoint(
+                additivity=trial.additivity,
+                score=trial.loss,
+                label=f"trial {trial.number}" if trial is chosen else "",
+                is_chosen=trial is chosen,
+                is_beaten=trial not in front,
+                series="beaten by none",
+            )
+            for trial in self.trials
+        ]
+        return frontier(points, score_label="validation loss", title=title, ax=ax, backend=backend)
+
+
+def code(estimator: str, params: Mapping[str, Any]) -> str:
+    """Return a call as Python text; what is left to the estimator is left out."""
+    given = [f"{name}={_literal(value)}" for name, value in params.items() if value is not None]
+    return f"{estimator}({', '.join(given)})"
+
+
+def _literal(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
