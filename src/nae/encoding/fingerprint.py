@@ -7,7 +7,7 @@ import numpy as np
 from nae._typing import AnyArray
 from nae.encoding.columns import Columns, category_keys
 
-__all__ = ["fingerprint"]
+__all__ = ["Fingerprint", "fingerprint"]
 
 
 def fingerprint(columns: Columns, *others: AnyArray) -> str:
@@ -23,16 +23,61 @@ def fingerprint(columns: Columns, *others: AnyArray) -> str:
     >>> same, fingerprint(read_table({"x": [2, 1]})) == fingerprint(read_table({"x": [1, 2]}))
     (True, False)
     """
-    digest = hashlib.sha256(repr((columns.names, columns.n_rows)).encode("utf-8", "surrogatepass"))
-    for array in (*columns.arrays, *others):
-        digest.update(_bytes(np.asarray(array)))
-    return digest.hexdigest()
+    found = Fingerprint()
+    found.update(columns, *others)
+    return found.hexdigest()
 
 
-def _bytes(array: AnyArray) -> bytes:
-    if array.dtype.kind in "fiub":
-        values = array.astype("<f8")
-        values[np.isnan(values)] = np.nan  # one NaN of the many
-        return np.ascontiguousarray(values + 0.0).tobytes()  # -0.0 is 0.0
-    keys = category_keys(array.astype(object).ravel())
+class Fingerprint:
+    """The fingerprint of a table that comes in parts, one below the other."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] | None = None
+        self._n_rows = 0
+        self._columns: list[_ColumnHash] = []
+
+    def update(self, columns: Columns, *others: AnyArray) -> None:
+        """Add rows."""
+        arrays = (*columns.arrays, *others)
+        self._names = columns.names
+        self._n_rows += columns.n_rows
+        self._columns = self._columns or [_ColumnHash() for _ in arrays]
+        for column, array in zip(self._columns, arrays, strict=True):
+            column.update(np.asarray(array))
+
+    def hexdigest(self) -> str:
+        """Return the SHA-256 of the columns' own hashes, names and number of rows."""
+        digest = hashlib.sha256(repr((self._names, self._n_rows)).encode("utf-8", "surrogatepass"))
+        for column in self._columns:
+            digest.update(column.digest())
+        return digest.hexdigest()
+
+
+class _ColumnHash:
+    """A column hashed part by part; whether booleans are text is known once a missing one among them is seen."""
+
+    def __init__(self) -> None:
+        self._numbers, self._keys = hashlib.sha256(), hashlib.sha256()
+        self._has_text = False
+
+    def update(self, array: AnyArray) -> None:
+        is_number = array.dtype.kind in "fiub"
+        if is_number:
+            self._numbers.update(_number_bytes(array))
+        if not is_number or array.dtype == np.bool_:
+            self._keys.update(_key_bytes(array))
+        self._has_text = self._has_text or not is_number
+
+    def digest(self) -> bytes:
+        return (self._keys if self._has_text else self._numbers).digest()
+
+
+def _number_bytes(array: AnyArray) -> bytes:
+    values = array.astype("<f8")
+    values[np.isnan(values)] = np.nan  # one NaN of the many
+    return np.ascontiguousarray(values + 0.0).tobytes()  # -0.0 is 0.0
+
+
+def _key_bytes(array: AnyArray) -> bytes:
+    keys = category_keys(array.ravel() if array.dtype == np.bool_ else array.astype(object).ravel())
     return "".join("-" if key is None else f"{len(key)}:{key}" for key in keys).encode("utf-8", "surrogatepass")

@@ -4,7 +4,7 @@ The table of a feature has one slot per knot or level, then one for *missing* an
 features are stacked; ``Schema.offsets`` says where each begins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -17,7 +17,17 @@ from nae.encoding.columns import Columns, category_keys, is_missing, numbers
 from nae.encoding.knots import place_knots
 from nae.errors import ConfigError, DataError, FormatError, did_you_mean
 
-__all__ = ["MISSING", "UNSEEN", "Category", "Feature", "Number", "Schema", "build_schema", "check_numbers"]
+__all__ = [
+    "MISSING",
+    "UNSEEN",
+    "Category",
+    "Feature",
+    "Number",
+    "Schema",
+    "build_schema",
+    "check_numbers",
+    "rank_levels",
+]
 
 MISSING, UNSEEN, OTHER = "missing", "unseen", "other"
 Kind = Literal["number", "boolean", "category"]
@@ -277,12 +287,12 @@ def _build_category(name: str, array: AnyArray, weights: Array, *, limit: int, r
     for key, weight in zip(keys, weights, strict=True):
         if key is not None:
             counts[key] = counts.get(key, 0.0) + float(weight)
+    levels, rare = rank_levels(counts, limit)
+    return Category(name=name, levels=levels, rare=rare, has_missing=bool(is_missing(keys).any()), reason=reason)
+
+
+def rank_levels(counts: Mapping[str, float], limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the levels that get a slot of their own, most frequent first, and the rare ones that share one."""
     levels = sorted(counts, key=lambda level: (-counts[level], level))  # by frequency, ties by name
     n_kept = len(levels) if len(levels) <= limit else limit - 1
-    return Category(
-        name=name,
-        levels=tuple(levels[:n_kept]),
-        rare=tuple(sorted(levels[n_kept:])),
-        has_missing=bool(is_missing(keys).any()),
-        reason=reason,
-    )
+    return tuple(levels[:n_kept]), tuple(sorted(levels[n_kept:]))
