@@ -22,6 +22,7 @@ from nae.cli.predict import predict
 from nae.cli.report import report
 from nae.cli.serve import serve
 from nae.cli.show import show
+from nae.cli.tune import tune
 from nae.errors import NAEError
 
 __all__ = ["app", "run"]
@@ -33,6 +34,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     report,
     compare,
     show,
+    tune,
     export,
     serve,
     demo,

@@ -4,7 +4,7 @@ Importing this package loads neither Optuna nor Ray nor torch; :func:`~nae.tunin
 """
 
 from nae.tuning.space import DEFAULT_SPACE, Choice, Range, SearchSpace
-from nae.tuning.study import tune
+from nae.tuning.study import STUDY_FILE, tune
 from nae.tuning.trials import Trial, TuningResult
 
-__all__ = ["DEFAULT_SPACE", "Choice", "Range", "SearchSpace", "Trial", "TuningResult", "tune"]
+__all__ = ["DEFAULT_SPACE", "STUDY_FILE", "Choice", "Range", "SearchSpace", "Trial", "TuningResult", "tune"]

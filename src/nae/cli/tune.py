@@ -1,0 +1,159 @@
+"""``nae tune``: search for settings, see what additivity costs, and keep the model that is worth it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import typer
+
+from nae._typing import AnyArray
+from nae.cli.columns import check_finite, column_of, find_column
+from nae.cli.console import make_table, out, say
+from nae.cli.fit import Recipe, Task, choose_task, fit_table
+from nae.cli.options import DataFile, parse_duration
+from nae.cli.quality import read_target
+from nae.cli.reading import read_file
+from nae.cli.splits import split_rows
+from nae.cli.writing import check_folder
+from nae.encoding.columns import is_missing
+from nae.errors import ConfigError, MissingDependencyError
+from nae.tuning import STUDY_FILE, Trial, TuningResult
+
+if TYPE_CHECKING:
+    from nae.estimators import NAEClassifier, NAERegressor
+
+__all__ = ["tune"]
+
+_PICTURE = "front.png"
+
+
+def tune(
+    data: DataFile,
+    *,
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)],
+    folder: Annotated[
+        str, typer.Option("--folder", "-f", help="Where the study is kept; one that is there goes on.")
+    ] = "study",
+    trials: Annotated[int, typer.Option(help="Settings to try, those of earlier calls included.")] = 30,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="Fit the chosen settings and write the model there.")
+    ] = None,
+    best: Annotated[
+        bool,
+        typer.Option("--best", help="Choose the smallest loss, not the most additive within one standard error of it."),
+    ] = False,
+    task: Annotated[Task, typer.Option(help="Predict numbers or classes; auto looks at the column.")] = Task.auto,
+    loss: Annotated[str | None, typer.Option(help="Loss of a regression: squared, poisson, gamma, …")] = None,
+    members: Annotated[int, typer.Option(help="Members of a trial; one is enough to compare settings.")] = 1,
+    epochs: Annotated[int | None, typer.Option(help="Most passes over the rows.")] = None,
+    time_limit: Annotated[str | None, typer.Option(help="Begin no trial after so long, such as 10m or 2h.")] = None,
+    test_size: Annotated[float, typer.Option(help="Share of the rows that no trial sees.")] = 0.2,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the split, the trials and the proposals.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and the result.")] = False,
+) -> None:
+    """Search for settings with two objectives: a small validation loss, and a high additivity.
+
+    Every trial is written to the folder at once; the same command goes on after Ctrl-C. Nothing is tuned on the test
+    rows, which are those that `nae fit` keeps apart with the same seed.
+    """
+    if trials < 1:
+        raise ConfigError(f"--trials must be at least 1; got {trials}.")
+    if output is not None:
+        check_folder(output)
+    recipe = Recipe(
+        task=task, loss=loss, max_epochs=epochs, test_size=test_size, categories=tuple(category or ()), seed=seed,
+        is_quiet=quiet,
+    )  # fmt: skip
+    table = read_file(data)
+    dropped = {find_column(name, table) for name in ignore or ()}
+    table = table.select([name for name in table.column_names if name not in dropped])
+    estimator, X, y = _question(table, target, recipe, n_members=members)
+    result = _search(estimator, X, y, folder, n_trials=trials, time_limit=time_limit, seed=seed, is_quiet=quiet)
+    chosen = result.best if best else result.chosen
+    _show(result, chosen, folder)
+    if output is not None:
+        settings = tuple((name, value) for name, value in chosen.params.items() if value is not None)
+        fit_table(table, target, replace(recipe, settings=settings)).save(output)
+        say(f"wrote {output}")
+
+
+def _question(
+    table: pa.Table, target: str, recipe: Recipe, *, n_members: int
+) -> "tuple[NAEClassifier | NAERegressor, pa.Table, AnyArray]":
+    """Return an estimator and the training rows, as `nae fit` would split them."""
+    from nae.estimators import NAEClassifier, NAERegressor
+
+    name = find_column(target, table, role="target column")
+    check_finite(table, table.column_names)
+    is_classes, reason = choose_task(recipe.task, column_of(table, name), name)
+    y = read_target(column_of(table, name), name, classes=() if is_classes else None)
+    known = np.flatnonzero(~is_missing(y))
+    split = split_rows(y[known], test_size=recipe.test_size, seed=recipe.seed, is_classes=is_classes)
+    training = known[split.training]
+    if not recipe.is_quiet:
+        say(f"{len(training):,} rows to train and validate on, {len(split.test):,} kept apart; {reason}.")
+    X = table.select([column for column in table.column_names if column != name]).take(training)
+    given: dict[str, Any] = {
+        "n_members": n_members,
+        "max_epochs": recipe.max_epochs,
+        "random_state": recipe.seed,
+        "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
+    }
+    if is_classes:
+        if recipe.loss is not None:
+            raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
+        return NAEClassifier(**given), X, y[training]
+    if recipe.loss is not None:
+        given["loss"] = recipe.loss
+    return NAERegressor(**given), X, y[training]
+
+
+def _search(
+    estimator: Any,
+    X: pa.Table,
+    y: AnyArray,
+    folder: str,
+    *,
+    n_trials: int,
+    time_limit: str | None,
+    seed: int,
+    is_quiet: bool,
+) -> TuningResult:
+    from nae.tuning.study import tune as search
+
+    def tell(trial: Trial) -> None:
+        if not is_quiet:
+            words = f"validation {trial.loss:.4f}, additivity {trial.additivity:.2f} ({trial.seconds:.0f} s)"
+            say(f"trial {trial.number + 1} of {n_trials}: {words}")
+
+    limit = None if time_limit is None else parse_duration(time_limit)
+    return search(estimator, X, y, folder=folder, n_trials=n_trials, time_limit=limit, seed=seed, on_trial=tell)
+
+
+def _show(result: TuningResult, chosen: Trial, folder: str) -> None:
+    names = list(chosen.params)
+    table = make_table("Trials that no other beats", "trial", "validation", "additivity", *names)
+    for trial in result.front:
+        mark = " *" if trial == chosen else ""
+        values = [_short(trial.params[name]) for name in names]
+        table.add_row(f"{trial.number + 1}{mark}", f"{trial.loss:.4f}", f"{trial.additivity:.2f}", *values)
+    out().print(table)
+    out().print(result.code(chosen), soft_wrap=True)
+    failed = f", {result.n_failed} did not finish" if result.n_failed else ""
+    say(f"{len(result.trials)} trials{failed}; the study is in {Path(folder) / STUDY_FILE}.")
+    try:
+        result.plot().figure.savefig(Path(folder) / _PICTURE, dpi=150, bbox_inches="tight")
+    except MissingDependencyError as error:
+        say(f"note: no picture: {error}")
+    else:
+        say(f"what additivity costs: {Path(folder) / _PICTURE}")
+
+
+def _short(value: Any) -> str:
+    return "auto" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)

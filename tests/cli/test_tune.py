@@ -1,0 +1,44 @@
+import re
+from pathlib import Path
+
+import nae as library
+from nae import NAEClassifier
+from nae.cli.writing import write_table
+from tests.cli.conftest import Command, make_table
+
+TINY = ["--epochs", "2"]
+
+
+def test_a_search_prints_settings_to_paste_and_leaves_study_picture_and_model(nae: Command, tmp_path: Path) -> None:
+    data = tmp_path / "homes.parquet"
+    write_table(make_table(400), str(data))
+    words = ("tune", data, "-t", "sold", "--ignore", "price", "-f", tmp_path / "study", *TINY)
+    code, out, err = nae(*words, "--trials", 2)
+    assert code == 0, err
+    assert "320 rows to train and validate on, 80 kept apart; 'sold' has 2 classes" in err
+    assert re.search(r"trial 2 of 2: validation \d", err)
+    assert (tmp_path / "study" / "study.log").exists()
+    assert (tmp_path / "study" / "front.png").read_bytes().startswith(b"\x89PNG")
+    line = next(line for line in out.splitlines() if line.startswith("NAEClassifier("))
+    params = eval(line).get_params()  # noqa: S307
+    code, out, err = nae(*words, "--trials", 2, "-o", tmp_path / "m.nae", "--quiet")
+    assert code == 0, err
+    assert line in out
+    assert "trial" not in err.replace("2 trials", "")  # both were there already
+    model = NAEClassifier.load(tmp_path / "m.nae")
+    assert {name: params[name] for name in ("n_experts", "hidden_dim", "additivity")} == {
+        name: getattr(model, name) for name in ("n_experts", "hidden_dim", "additivity")
+    }
+    assert library.load(tmp_path / "m.nae").training["n_test_rows"] == 80
+
+
+def test_a_loss_of_a_regression_is_no_loss_for_classes(nae: Command, folder: Path, tmp_path: Path) -> None:
+    code, _, err = nae("tune", folder / "homes.parquet", "-t", "sold", "--loss", "poisson", "-f", tmp_path)
+    assert code == 2
+    assert "--loss is for regressions" in err
+
+
+def test_at_least_one_trial_is_asked_for(nae: Command, folder: Path, tmp_path: Path) -> None:
+    code, _, err = nae("tune", folder / "homes.parquet", "-t", "price", "--trials", 0, "-f", tmp_path)
+    assert code == 2
+    assert "--trials must be at least 1; got 0" in err
