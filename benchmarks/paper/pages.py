@@ -1,0 +1,126 @@
+"""From finished runs to files: a table and pictures per experiment, and the page that holds them all."""
+
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.paper.experiment import Experiment, Picture, Results, Section
+from benchmarks.paper.store import Archive, Report, RunStore
+from benchmarks.paper.verdicts import Verdict, judge, to_json
+from benchmarks.tables import markdown_table
+
+__all__ = ["Places", "gather", "write_pages"]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are written."""
+
+    folder: Path = Path("benchmarks/results/paper")
+    page: Path = Path("docs/reproduction.md")
+
+
+def gather(store: RunStore, places: Places, experiments: Iterable[Experiment], *, is_smoke: bool = False) -> Results:
+    """Return what is kept and what is in the store, the store first; and keep all of it."""
+    archive = Archive(places.folder)
+    reports = {report.run.path: report for report in archive.reports()}
+    reports |= {r.run.path: r for r in store.reports() if r.run.is_smoke == is_smoke and _is_news(r, reports)}
+    explanations = archive.explanations()
+    for run in {run for experiment in experiments for run in experiment.drawn()}:
+        chosen = run.smoke() if is_smoke else run
+        found = store.explanation(chosen)
+        if found:
+            explanations[chosen.path] = found
+    archive.write(reports.values(), explanations)
+    return Results(reports, explanations, is_smoke)
+
+
+def write_pages(experiments: Sequence[Experiment], results: Results, places: Places) -> None:
+    """Write tables and pictures of experiments, and the page out of all that are there."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    places.folder.mkdir(parents=True, exist_ok=True)
+    for experiment in experiments:
+        section = experiment.show(results)
+        for picture in section.pictures:
+            _write_picture(picture, places.folder)
+        text = _text(experiment, section)
+        (places.folder / f"{experiment.name}.md").write_text(text)
+        content = {"lines": to_json(section.lines), "verdicts": _counts(section)}
+        (places.folder / f"{experiment.name}.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+def write_page(experiments: Sequence[Experiment], results: Results, places: Places) -> None:
+    """Put the parts of all experiments together."""
+    parts, rows = [], []
+    for experiment in experiments:
+        path = places.folder / f"{experiment.name}.md"
+        if not path.exists():
+            continue
+        counts = json.loads(path.with_suffix(".json").read_text())["verdicts"]
+        anchor = f"[{experiment.title}](#{experiment.name})"
+        rows.append([anchor, experiment.source, *(_cell(counts[column]) for column in ("paper mode", "default"))])
+        link = Path("..") / places.folder
+        parts.append(path.read_text().replace("](./", f"]({link.as_posix()}/"))
+    head = _head(results)
+    overview = markdown_table(["", "in the paper", "paper mode", "default"], rows)
+    places.page.parent.mkdir(parents=True, exist_ok=True)
+    places.page.write_text("\n\n".join([head, overview, *parts]) + "\n")
+
+
+def _is_news(report: Report, known: dict[str, Report]) -> bool:
+    """Whether a report says more than what is known: one that failed must not hide one that did not."""
+    before = known.get(report.run.path)
+    return report.is_done or before is None or not before.is_done
+
+
+def _text(experiment: Experiment, section: Section) -> str:
+    title = f'<a id="{experiment.name}"></a>\n\n## {experiment.title}'
+    source = f"`python -m benchmarks paper {experiment.name}` · {experiment.source}"
+    pictures = [f"![{picture.caption}](./{picture.name}.png)\n\n*{picture.caption}*" for picture in section.pictures]
+    return "\n\n".join([title, source, *section.texts, *pictures]) + "\n"
+
+
+def _counts(section: Section) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {"paper mode": {}, "default": {}}
+    for line in section.lines:
+        for column, measured in (("paper mode", line.mode), ("default", line.default)):
+            verdict: Verdict = judge(measured, line.paper, line)
+            if measured.values and verdict != "no figure":
+                found[column][verdict] = found[column].get(verdict, 0) + 1
+    return found
+
+
+def _cell(counts: dict[str, int]) -> str:
+    return ", ".join(f"{counts[word]} {word}" for word in ("reproduced", "better", "not") if word in counts) or "–"
+
+
+def _head(results: Results) -> str:
+    done = [report for report in results.reports.values() if report.is_done]
+    hours = sum(report.fit_seconds or 0.0 for report in done) / 3600
+    devices = ", ".join(sorted({report.device for report in done if report.device})) or "none"
+    return (
+        "# The paper, reproduced\n\n"
+        "Made by `python -m benchmarks paper pages` from the reports in `benchmarks/results/paper/reports.json`; "
+        "`python -m benchmarks paper all` runs what is not there yet, `make reproduce` what fits on a laptop.\n\n"
+        f"{len(done)} runs, {hours:.1f} hours of fitting, on: {devices}.\n\n"
+        '**Paper mode** is `encoder="mlp"` with the hyper-parameters that the paper gives (`nae.presets.paper`), **default** our estimators as they come, '
+        "with the one setting changed that a line names. A line is *reproduced* within two standard deviations, the paper's and ours together, or within the tolerance "
+        "that its section states; *better* or *not* otherwise. *Max iteration* in the paper counts epochs; training stops after a quarter of them without progress."
+    )
+
+
+def _write_picture(picture: Picture, folder: Path) -> None:
+    """Write a picture with 256 colours: a third of the bytes, and no eye tells."""
+    import matplotlib as mpl
+    from PIL import Image
+
+    whole = io.BytesIO()
+    picture.figure.savefig(whole, dpi=100)
+    few: Any = Image.open(whole).convert("RGB").quantize(colors=256, dither=Image.Dither.NONE)
+    few.save(folder / f"{picture.name}.png", optimize=True)
+    mpl.pyplot.close(picture.figure)

@@ -1,0 +1,62 @@
+"""All experiments, in the order of the paper, and the order in which their runs are worth most."""
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.models import entry_named
+from benchmarks.paper import accuracy, costs, housing, scaling, search, simulations, sizes, theory
+from benchmarks.paper.experiment import Experiment
+from benchmarks.paper.runs import PAPER, Run, is_ours
+from benchmarks.paper.tables import SIMULATIONS
+from nae.errors import ConfigError, did_you_mean
+
+__all__ = ["EXPERIMENTS", "chosen", "ordered", "seconds_of"]
+
+_ORDER = (
+    "accuracy", "unimodal", "multimodal", "sim-lambda", "longitude", "lambda", "theory", "datasets", "search", "sparsity",
+    "modality", "correlation", "generic", "ga2m", "three-way", "nae-d", "nae-e", "experts", "k-lambda", "parameters", "cost",
+    "all-features",
+)  # fmt: skip
+_GROUPS = (accuracy, simulations, housing, scaling, sizes, costs, search, theory)
+_FOUND = {experiment.name: experiment for group in _GROUPS for experiment in group.EXPERIMENTS}
+EXPERIMENTS: tuple[Experiment, ...] = tuple(_FOUND[name] for name in _ORDER)
+
+
+def chosen(names: Sequence[str]) -> tuple[Experiment, ...]:
+    """Return the experiments of those names; 'all' is all."""
+    if "all" in names:
+        return EXPERIMENTS
+    unknown = [name for name in names if name not in _FOUND]
+    if unknown:
+        raise ConfigError(
+            f"An experiment must be one of {list(_ORDER)}; got {unknown[0]!r}.{did_you_mean(unknown[0], _ORDER)}"
+        )
+    return tuple(_FOUND[name] for name in names)
+
+
+def ordered(experiments: Iterable[Experiment]) -> list[Run]:
+    """Return their runs, each once: first repetitions of ours first, cheap ones before dear ones."""
+    runs = dict.fromkeys(run for experiment in experiments for run in experiment.runs())
+    return sorted(runs, key=lambda run: (run.is_timed, _rank(run), seconds_of(run), run.path))
+
+
+def seconds_of(run: Run) -> float:
+    """Return about how long a run takes with a GPU that it shares."""
+    if run.is_timed:
+        return float(dict(run.options)["n_features"] or 1) / 10
+    if run.data in SIMULATIONS:
+        return 20.0 if run.model == PAPER else 15.0
+    share = {"income": 1.6, "credit_sample5412": 0.4, "mimic2": 1.2, "mimic3": 2.0, "credit": 12.0, "year": 40.0}
+    size = share.get(run.data, 1.0)
+    if run.model == PAPER:
+        return 60.0 * size
+    if not is_ours(run):
+        return size * {"linear": 3.0, "spline": 5.0, "lightgbm": 20.0, "xgboost": 25.0}.get(run.model, 60.0)
+    return 30.0 * size
+
+
+def _rank(run: Run) -> int:
+    """Return how soon a run is wanted: a first look at everything before anything is repeated."""
+    if is_ours(run):
+        return (0 if run.model == PAPER else 1) if run.is_first else 2
+    is_dear = entry_named(run.model).name in ("ebm", "node", "node-ga2m", "nb2m", "catboost")
+    return 1 + is_dear if run.is_first else 3 + is_dear

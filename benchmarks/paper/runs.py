@@ -1,0 +1,93 @@
+"""What a run of the paper is: a table, a model, its settings, a seed or a fold."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from nae.errors import FormatError
+
+__all__ = ["DEFAULT", "PAPER", "Run", "Settings", "Value", "default_run", "is_ours", "paper_run", "settings"]
+
+Value = float | int | str | None
+Settings = tuple[tuple[str, Value], ...]
+
+PAPER = "paper"
+"""Our estimators with the paper's encoder and the hyper-parameters it gives for the table."""
+DEFAULT = "default"
+"""Our estimators as they come."""
+
+
+def settings(**values: Value) -> Settings:
+    """Return settings in an order of their own, so that equal ones are equal."""
+    return tuple(sorted(values.items()))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit. Equal runs of different experiments are one run."""
+
+    data: str
+    """A simulation, or a table of ``benchmarks.datasets``."""
+    model: str
+    """'paper' or 'default', ours; or a model of ``benchmarks.models``."""
+    settings: Settings = ()
+    """Departures of the model from its mode."""
+    options: Settings = ()
+    """Of the simulation."""
+    seed: int = 0
+    fold: int | None = None
+    """The part that is tested on; None is the one split of the table."""
+    is_timed: bool = False
+    """Whether the seconds are what is asked for: such a run needs the machine for itself."""
+    is_smoke: bool = False
+    """Whether to go through the motions only: few generated rows, few epochs."""
+
+    @property
+    def path(self) -> str:
+        """Where its folder lies among the others."""
+        which = f"seed-{self.seed}" if self.fold is None else f"fold-{self.fold}"
+        first = "smoke/" if self.is_smoke else ""
+        data, model = _slug(self.data, self.options), _slug(self.model, self.settings)
+        return f"{first}{data}/{model}/{which}{'-timed' if self.is_timed else ''}"
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the first of its repetitions: that one is drawn."""
+        return self.seed == 0 and not self.fold
+
+    def smoke(self) -> "Run":
+        """Return the same with little to do."""
+        return replace(self, is_smoke=True)
+
+    def dumps(self) -> str:
+        """Return the run as JSON."""
+        return json.dumps(asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> "Run":
+        """Return the run in JSON values; a key that is not known is an error."""
+        known = {each.name for each in fields(cls)}
+        if known != set(found):
+            raise FormatError(f"A run must have the fields {sorted(known)}; got {sorted(found)}.")
+        pairs = {name: tuple((key, value) for key, value in found[name]) for name in ("settings", "options")}
+        return cls(**{**found, **pairs})
+
+
+def paper_run(data: str, *, options: Settings = (), seed: int = 0, fold: int | None = None, **values: Value) -> Run:
+    """Return a run of ours in paper mode."""
+    return Run(data, PAPER, settings(**values), options, seed, fold)
+
+
+def default_run(data: str, *, options: Settings = (), seed: int = 0, fold: int | None = None, **values: Value) -> Run:
+    """Return a run of ours as it comes."""
+    return Run(data, DEFAULT, settings(**values), options, seed, fold)
+
+
+def is_ours(run: Run) -> bool:
+    """Whether it is one of our models."""
+    return run.model in (PAPER, DEFAULT)
+
+
+def _slug(name: str, values: Settings) -> str:
+    return ",".join([name, *(f"{key}={value}" for key, value in values)])

@@ -1,0 +1,107 @@
+"""The tables of the paper's experiments, divided as its protocol says: real ones, simulations, small stand-ins."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import nae.datasets
+from benchmarks.datasets import Dataset, Part, Split, dataset_named, load, split
+from benchmarks.datasets.reading import FOLDER
+from benchmarks.paper.runs import Run
+from nae.errors import ConfigError
+
+__all__ = ["COST_ROWS", "N_FOLDS", "SIMULATIONS", "is_at_hand", "read"]
+
+N_FOLDS = 5
+SIMULATIONS: dict[str, Callable[..., tuple[dict[str, NDArray[Any]], NDArray[Any]]]] = {
+    "unimodal": nae.datasets.unimodal,
+    "multimodal": nae.datasets.multimodal,
+    "modality": nae.datasets.modality,
+    "correlated": nae.datasets.correlated,
+    "generic": nae.datasets.generic,
+}
+COST_ROWS = 5000
+SMOKE_ROWS = 400
+
+
+def is_at_hand(name: str) -> bool:
+    """Whether a real table is in the folder that the environment names."""
+    given = os.environ.get(FOLDER)
+    return bool(given) and (Path(given or "") / f"{name}.parquet").exists()
+
+
+def read(run: Run) -> Split:
+    """Return the rows of a run, divided."""
+    if run.data in SIMULATIONS:
+        n_rows = SMOKE_ROWS if run.is_smoke else 10_000
+        # Every seed has its own rows, too: the spread over seeds is that of the whole experiment.
+        X, y = SIMULATIONS[run.data](n_rows, seed=run.seed, **dict(run.options))
+        return _split(Dataset(run.data, "regression", run.data.capitalize()), X, y)
+    if run.data == "noise":
+        return _noise(int(dict(run.options)["n_features"] or 1))
+    dataset = dataset_named(run.data)
+    if run.is_smoke:
+        whole = _stand_in(dataset)
+        return whole if run.fold is None else fold(whole, run.fold)
+    return load(dataset) if run.fold is None else fold(load(dataset), run.fold)
+
+
+def fold(whole: Split, number: int) -> Split:
+    """Return the split that tests on one of five equal parts, classes in equal shares; drawn with seed 0."""
+    from sklearn.model_selection import StratifiedKFold, train_test_split
+
+    if not 0 <= number < N_FOLDS:
+        raise ConfigError(f"A fold must be in [0, {N_FOLDS - 1}]; got {number}.")
+    every = _joined(whole)
+    folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(every.X, every.y))
+    rest, test = folds[number]
+    train, validation = train_test_split(rest, test_size=0.125, random_state=0, stratify=every.y[rest])
+
+    def part(rows: NDArray[np.intp]) -> Part:
+        return Part(every.X.iloc[rows].reset_index(drop=True), every.y[rows])
+
+    return Split(whole.dataset, part(train), part(validation), part(test), whole.n_classes)
+
+
+def _joined(whole: Split) -> Part:
+    import pandas as pd
+
+    parts = (whole.train, whole.validation, whole.test)
+    X = pd.concat([part.X for part in parts], ignore_index=True)
+    return Part(X, np.concatenate([part.y for part in parts]))
+
+
+def _split(dataset: Dataset, X: dict[str, NDArray[Any]], y: NDArray[Any]) -> Split:
+    import pandas as pd
+
+    return split(dataset, pd.DataFrame(X), y)
+
+
+def _noise(n_features: int) -> Split:
+    """Return what the paper measures time on: rows of random numbers."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((round(COST_ROWS / 0.7), n_features))  # 0.7 of the rows are for training
+    y = X[:, 0] + random.standard_normal(len(X))
+    return _split(Dataset("noise", "regression", "Noise"), {f"x{i}": X[:, i] for i in range(n_features)}, y)
+
+
+def _stand_in(dataset: Dataset) -> Split:
+    """Return a few generated rows with the columns that the figures ask for."""
+    random = np.random.default_rng(0)
+    columns: dict[str, NDArray[Any]]
+    if dataset.name == "housing":
+        columns = {name: random.uniform(1, 9, SMOKE_ROWS) for name in ("MedInc", "AveRooms")}
+        columns["Longitude"] = random.uniform(-124, -114, SMOKE_ROWS).round(2)
+        columns["Latitude"] = random.uniform(32, 42, SMOKE_ROWS).round(2)
+        y = columns["MedInc"] + np.sin(columns["Longitude"]) * np.cos(columns["Latitude"])
+    else:
+        columns = {"Age": random.integers(17, 80, SMOKE_ROWS).astype(float)}
+        columns["Education"] = random.choice(["school", "college", "doctorate"], SMOKE_ROWS)
+        y = columns["Age"] / 20 + (columns["Education"] == "doctorate") + random.standard_normal(SMOKE_ROWS)
+    if dataset.task == "binary":
+        y = (y > np.median(y)).astype(np.int64)
+    return _split(dataset, columns, y)
