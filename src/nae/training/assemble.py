@@ -45,10 +45,15 @@ def assemble(
     outputs: tuple[str, ...],
     classes: tuple[str, ...] = (),
     training: dict[str, Any] | None = None,
+    slot_weight: Array | None = None,
 ) -> TableModel:
-    """Return the model of a trained network. ``cells`` and ``weights`` are those of the training rows."""
+    """Return the model of a trained network.
+
+    ``cells`` and ``weights`` are those of the training rows; where these are a sample, ``slot_weight`` says how much
+    of all the rows lies at each slot.
+    """
     experts, gate, intercept = network.to_tables(padded_slots(schema))
-    weight = slot_weights(cells, weights, schema.n_slots)
+    weight = slot_weights(cells, weights, schema.n_slots) if slot_weight is None else slot_weight
     experts = _fill_untrained(experts, schema, weight)
     gate = replace(gate, terms=_fill_untrained(gate.terms, schema, weight))
     experts *= scale.spread[:, None]
@@ -75,7 +80,8 @@ def assemble(
             "Training diverged: the tables it left are not finite. "
             "Lower learning_rate, or look for extreme values in the target, the weights or the offset."
         )
-    return replace(model, statistics=gather_statistics(model, cells, weights))
+    statistics = gather_statistics(model, cells, weights)
+    return replace(model, statistics=replace(statistics, weight=weight))
 
 
 def _fill_untrained(table: Array, schema: Schema, weight: Array) -> Array:

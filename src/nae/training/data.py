@@ -9,9 +9,9 @@ from torch import Tensor
 
 from nae.network.cells import RowCells
 
-__all__ = ["RowSource", "TrainingRows"]
+__all__ = ["VALIDATION_ROWS", "RowSource", "TrainingRows"]
 
-_VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
+VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
 
 
 class RowSource(Protocol):
@@ -82,7 +82,7 @@ class TrainingRows:
         if self.fold is None:
             return None
         found = torch.nonzero(self.fold < n_members).flatten()
-        return self.take(found[:: -(-len(found) // _VALIDATION_ROWS)])
+        return self.take(found[:: -(-len(found) // VALIDATION_ROWS)])
 
     def slot_weight(self, n_slots: int) -> Tensor:
         slots, weights = self.cells.ends()

@@ -11,6 +11,15 @@ from torch import Tensor
 
 from nae.errors import TrainingError
 from nae.network.network import Network, Routed
+from nae.training.checkpoint import (
+    Checkpoints,
+    RunState,
+    load_optimiser,
+    optimiser_tensors,
+    read_history,
+    with_prefix,
+    without_prefix,
+)
 from nae.training.config import TrainingConfig
 from nae.training.data import RowSource, TrainingRows
 from nae.training.dial import Dial, context_share
@@ -18,6 +27,7 @@ from nae.training.history import Epoch, History
 from nae.training.losses import Loss
 from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
 from nae.training.progress import progress_bar
+from nae.training.workers import ALONE, Workers
 
 __all__ = ["Callback", "train"]
 
@@ -36,15 +46,20 @@ def train(
     generator: torch.Generator,
     callbacks: Sequence[Callback] = (),
     is_verbose: bool = False,
+    workers: Workers = ALONE,
+    checkpoints: Checkpoints | None = None,
 ) -> History:
     """Train ``network`` in place and leave it at its best epoch; return what happened.
 
     Where ``rows`` have folds, each member is validated on the rows it did not see, and ``validation`` is not needed.
+    With several ``workers``, each calls this with the same network and its own share of every batch. With
+    ``checkpoints``, training goes on from the last state and every looked-at epoch leaves one.
     """
-    run = _Run(network, loss, config, rows)
-    started = time.monotonic()
+    run = _Run(network, loss, config, rows, workers)
+    run.go_on_from(checkpoints.latest() if checkpoints else None, generator)
+    started = time.monotonic() - (run.history[-1].seconds if len(run.history) else 0.0)
     with progress_bar(config.max_epochs, is_shown=is_verbose) as show:
-        for number in range(1, config.max_epochs + 1):
+        for number in range(len(run.history) + 1, config.max_epochs + 1):
             mean_loss = run.train_epoch(rows, generator)
             is_looked_at = number % config.evaluate_every == 0 or number == config.max_epochs
             epoch = Epoch(
@@ -52,15 +67,17 @@ def train(
                 loss=mean_loss,
                 validation=run.validate(validation) if is_looked_at else None,
                 additivity=run.additivity,
-                seconds=time.monotonic() - started,
+                seconds=workers.agree(time.monotonic() - started),
             )
             run.record(epoch, has_validation=validation is not None or run.held_out is not None)
             show(epoch)
-            run.history.stopped = _reason_to_stop(run, epoch, callbacks)
+            run.history.stopped = workers.agree(_reason_to_stop(run, epoch, callbacks))
             if run.history.stopped:
                 break
             if run.is_time_to_cool_down(epoch):
                 run.cool_down()
+            if checkpoints and is_looked_at:
+                checkpoints.save(run.state(generator), epoch)
     run.restore_best()
     run.history.stopped = run.history.stopped or "ran all epochs"
     run.history.standard_error = run.standard_error(validation)
@@ -105,8 +122,10 @@ class _Best:
 class _Run:
     """One run: optimiser, schedule, dial and the best state so far."""
 
-    def __init__(self, network: Network, loss: Loss, config: TrainingConfig, rows: RowSource) -> None:
-        self.network, self.loss, self.config = network, loss, config
+    def __init__(
+        self, network: Network, loss: Loss, config: TrainingConfig, rows: RowSource, workers: Workers = ALONE
+    ) -> None:
+        self.network, self.loss, self.config, self.workers = network, loss, config, workers
         self.n_batches = max(1, round(len(rows) / config.batch_size))
         self.batch_size = len(rows) // self.n_batches
         # One fused kernel per step instead of one per parameter.
@@ -116,14 +135,15 @@ class _Run:
         self.optimiser = torch.optim.AdamW(
             network.parameters(), lr=self.rate, weight_decay=config.weight_decay, fused=True, capturable=is_cuda
         )
-        self.replay = _Replay(self, rows.window) if is_cuda and self.n_batches > 1 else None
+        can_replay = is_cuda and self.n_batches > 1 and workers.count == 1
+        self.replay = _Replay(self, rows.window) if can_replay else None
         self.dial = (
             None
             if config.additivity is None or network.config.n_experts == 1
             else Dial(config.additivity, start=config.initial_penalty, device=parameter.device, dtype=parameter.dtype)
         )
         self.is_on_knots = network.config.encoder != "mlp"
-        self.slot_share = _slot_share(network, rows) if self.is_on_knots else None
+        self.slot_share = _slot_share(network, rows, workers) if self.is_on_knots else None
         self.held_out = rows.held_out(network.config.n_members)
         self.n_steps = 0
         self.cooling_from: int | None = None
@@ -195,6 +215,7 @@ class _Run:
         value, objective = self._objective(routed, batch, tables)
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()
+        self.workers.average_gradients(self.network.parameters())
         self.optimiser.step()
         return value
 
@@ -209,27 +230,27 @@ class _Run:
         self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, Tensor]:
         """Return the mean loss (detached) and what is minimised: members' objectives are added, never mixed."""
-        config = self.config
+        config, workers = self.config, self.workers
         score = routed.score if batch.base is None else routed.score + batch.base.unsqueeze(-1)
         per_row = self.loss.per_row(score, batch.target)  # (B, M)
         held_out = batch.is_held_out(per_row.shape[1])
         if held_out is not None:
             per_row = per_row * ~held_out
-        objective = weighted_mean(per_row, batch.weight)  # (M,)
+        objective = weighted_mean(per_row, batch.weight, workers)  # (M,)
         value = objective.detach().mean()
         if config.variation_penalty and routed.experts.shape[1] > 1:
             objective = objective + config.variation_penalty * self._variation(routed, batch, tables)
         if config.output_penalty:
-            objective = objective + config.output_penalty * output_penalty(routed, batch.weight)
+            objective = objective + config.output_penalty * output_penalty(routed, batch.weight, workers)
         if self.dial is not None:
-            objective = objective + self.dial.penalty(routed, batch.weight)
+            objective = objective + self.dial.penalty(routed, batch.weight, workers)
         elif config.context_penalty and routed.experts.shape[1] > 1:
-            objective = objective + config.context_penalty * context_share(routed, batch.weight)
+            objective = objective + config.context_penalty * context_share(routed, batch.weight, workers)
         return value, objective.sum()
 
     def _variation(self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None) -> Tensor:
         if tables is None or self.slot_share is None:
-            return variation_penalty(routed.experts, batch.weight)
+            return variation_penalty(routed.experts, batch.weight, self.workers)
         config = self.network.config
         experts = tables[0].view(-1, config.n_experts, self.network.n_outputs, config.n_members)
         return variation_penalty(experts, self.slot_share)
@@ -237,16 +258,19 @@ class _Run:
     def validate(self, validation: TrainingRows | None) -> float | None:
         """Return the validation loss; without rows for it, that of the rows which members hold out."""
         found = self._validation_losses(validation)
-        return None if found is None else float((found[0] * found[1]).sum() / found[1].sum())
+        return None if found is None else float(self._validation_mean(*found))
 
     def standard_error(self, validation: TrainingRows | None) -> float | None:
         """Return the standard error of the validation loss."""
         found = self._validation_losses(validation)
         if found is None:
             return None
-        losses, share = found[0], found[1] / found[1].sum()
-        mean = (losses * share).sum()
-        return float(((losses - mean) ** 2 * share**2).sum().sqrt())
+        losses, share = found[0], found[1] / self.workers.total(found[1].sum())
+        mean = self._validation_mean(*found)
+        return float(self.workers.total(((losses - mean) ** 2 * share**2).sum()).sqrt())
+
+    def _validation_mean(self, losses: Tensor, weights: Tensor) -> Tensor:
+        return self.workers.total((losses * weights).sum()) / self.workers.total(weights.sum())
 
     @torch.no_grad()
     def _validation_losses(self, validation: TrainingRows | None) -> tuple[Tensor, Tensor] | None:
@@ -279,6 +303,42 @@ class _Run:
             self._best = _Best(value, state)
             self.history.best_epoch = epoch.epoch
 
+    def state(self, generator: torch.Generator) -> RunState:
+        """Return everything the run needs to go on after this epoch."""
+        tensors = with_prefix("network", self.network.state_dict())
+        tensors |= with_prefix("optimiser", optimiser_tensors(self.optimiser))
+        tensors["generator"] = generator.get_state()
+        if self._best is not None:
+            tensors |= with_prefix("best", self._best.state)
+        if self.dial is not None:
+            tensors |= with_prefix("dial", {"log_gamma": self.dial.log_gamma, "running": self.dial.running})
+        values = {
+            "n_steps": self.n_steps,
+            "cooling_from": self.cooling_from,
+            "cooling_steps": self.cooling_steps,
+            "best": None if self._best is None else self._best.value,
+            "history": self.history.to_dict(),
+        }
+        return RunState(tensors, values)
+
+    def go_on_from(self, state: RunState | None, generator: torch.Generator) -> None:
+        """Take over a state; None is the beginning."""
+        if state is None:
+            return
+        self.network.load_state_dict(without_prefix("network", state.tensors))
+        load_optimiser(self.optimiser, self.network, without_prefix("optimiser", state.tensors))
+        generator.set_state(state.tensors["generator"].cpu())
+        self.n_steps, self.cooling_from = state.values["n_steps"], state.values["cooling_from"]
+        self.cooling_steps = state.values["cooling_steps"]
+        self.history = read_history(state.values["history"])
+        if state.values["best"] is not None:
+            device = self.network.intercept.device
+            best = {name: tensor.to(device) for name, tensor in without_prefix("best", state.tensors).items()}
+            self._best = _Best(state.values["best"], best)
+        if self.dial is not None:
+            for name, tensor in without_prefix("dial", state.tensors).items():
+                getattr(self.dial, name).copy_(tensor)
+
     def restore_best(self) -> None:
         """Put the network back to its best epoch."""
         if self._best is not None:
@@ -299,11 +359,13 @@ class _Replay:
         self.stream = torch.cuda.Stream(rows.weight.device)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.value = torch.zeros((), device=rows.weight.device)
+        self.n_warm = 0
 
     def step(self, part: Tensor) -> Tensor:
         """Take one step on the rows ``part``."""
         self.batch.copy_(part)
-        if self.run.n_steps < self._WARM_UP:
+        if self.n_warm < self._WARM_UP:
+            self.n_warm += 1
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
                 value = self.run.step(self.rows.take(self.batch))
@@ -318,8 +380,8 @@ class _Replay:
         return self.value
 
 
-def _slot_share(network: Network, rows: RowSource) -> Tensor:
+def _slot_share(network: Network, rows: RowSource, workers: Workers) -> Tensor:
     """Return how much of the training data lies at each padded slot, with mean one: weights of a mean over slots."""
     n_features, n_slots, _ = network.inputs.shape
-    share = rows.slot_weight(n_features * n_slots)
+    share = workers.total(rows.slot_weight(n_features * n_slots))
     return share * (len(share) / share.sum())

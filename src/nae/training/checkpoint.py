@@ -1,0 +1,98 @@
+"""A training that can go on elsewhere: its whole state as tensors and JSON values, in one safetensors file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import Tensor, nn, optim
+
+from nae._optional import require
+from nae.errors import FormatError
+from nae.training.history import Epoch, History
+
+__all__ = [
+    "Checkpoints",
+    "RunState",
+    "load_optimiser",
+    "optimiser_tensors",
+    "read_history",
+    "read_state",
+    "with_prefix",
+    "without_prefix",
+    "write_state",
+]
+
+_KEY = "values"
+
+
+@dataclass(frozen=True)
+class RunState:
+    """Everything a training needs to go on after an epoch."""
+
+    tensors: Mapping[str, Tensor]
+    values: Mapping[str, Any]
+    """JSON values."""
+
+
+class Checkpoints(Protocol):
+    """Where states go, and where the last one is."""
+
+    def latest(self) -> RunState | None:
+        """Return the state to go on from; None starts at the beginning."""
+
+    def save(self, state: RunState, epoch: Epoch) -> None:
+        """Keep the state after an epoch."""
+
+
+def write_state(path: Path, state: RunState) -> None:
+    """Write a state to a file."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
+    require("safetensors.torch", extra="train").save_file(tensors, path, {_KEY: json.dumps(state.values)})
+
+
+def read_state(path: Path) -> RunState:
+    """Read a state from a file."""
+    safetensors = require("safetensors", extra="train")
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            values = json.loads((file.metadata() or {})[_KEY])
+            return RunState({name: file.get_tensor(name) for name in file.keys()}, values)  # noqa: SIM118
+    except (KeyError, ValueError, safetensors.SafetensorError) as error:
+        raise FormatError(f"{path} is not the state of a training ({error!r}).") from error
+
+
+def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors under longer names."""
+    return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
+
+
+def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with a prefix, without it."""
+    start = f"{prefix}/"
+    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+
+
+def optimiser_tensors(optimiser: optim.Optimizer) -> dict[str, Tensor]:
+    """Return the moments and step counts of an optimiser by position and name."""
+    return {
+        f"{at}/{name}": tensor
+        for at, state in optimiser.state_dict()["state"].items()
+        for name, tensor in state.items()
+    }
+
+
+def load_optimiser(optimiser: optim.Optimizer, network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Put moments and step counts back."""
+    state: dict[int, dict[str, Tensor]] = {at: {} for at, _ in enumerate(network.parameters())}
+    for key, tensor in tensors.items():
+        at, name = key.split("/")
+        state[int(at)][name] = tensor
+    kept = {at: values for at, values in state.items() if values}
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": kept})
+
+
+def read_history(values: Mapping[str, Any]) -> History:
+    """Return a history from its JSON values."""
+    return History(**{**values, "epochs": [Epoch(**row) for row in values["epochs"]]})
