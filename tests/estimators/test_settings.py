@@ -76,10 +76,17 @@ def test_wide_tables_have_fewer_knots_and_as_many_levels():
     assert (settings(n_features=280, n_knots=50).n_knots, settings(n_features=280, n_knots=50).n_levels) == (50, 50)
 
 
+def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
+    found = settings(n_rows=32_000).network
+    assert (found.n_experts, found.hidden_dim) == (16, 64)
+    for other in (settings(n_rows=31_999), settings(n_rows=32_000, encoder="mlp")):
+        assert (other.network.n_experts, other.network.hidden_dim) == (8, 32)
+
+
 def test_weight_decay_grows_with_the_pairs_of_features_per_row():
     assert settings(n_rows=16_000, n_features=8).training.weight_decay == 0.1
-    assert settings(n_rows=2_344, n_features=79).training.weight_decay > 3
-    assert settings(n_rows=300, n_features=500).training.weight_decay == 4.0
+    assert settings(n_rows=4_330, n_features=30).training.weight_decay == pytest.approx(0.31, abs=0.01)
+    assert settings(n_rows=300, n_features=500).training.weight_decay == 1.0
     assert settings(n_rows=300, n_features=500, weight_decay=0.5).training.weight_decay == 0.5
 
 
@@ -95,7 +102,7 @@ WRONG = {
     "normalization": ("none", r"normalization must be one of \['layer', 'batch'\]; got 'none'"),
     "n_members": (0, r"n_members must be a whole number in \[1, ∞\); got 0"),
     "n_blocks": (1.5, r"n_blocks must be a whole number in \[1, ∞\); got 1.5"),
-    "hidden_dim": (None, r"hidden_dim must be a whole number in \[1, ∞\); got None"),
+    "hidden_dim": (0, r"hidden_dim must be a whole number in \[1, ∞\) or None; got 0"),
     "n_ramps": (True, r"n_ramps must be a whole number in \[1, ∞\); got True"),
     "gate_rank": (-1, r"gate_rank must be a whole number in \[1, ∞\); got -1"),
     "n_experts": (0, r"n_experts must be a whole number in \[1, ∞\) or None; got 0"),

@@ -89,13 +89,6 @@ def test_network_and_tables_agree_between_knots(table, schema, gate, routing, si
     assert_twins(config, table, schema, n_outputs=2, on_knots=False)
 
 
-@pytest.mark.parametrize("n_members", [1, 3])
-@pytest.mark.parametrize("shared_blocks", [0, 1, 2])
-def test_network_and_tables_agree_for_members_that_share_blocks(table, schema, n_members, shared_blocks):
-    config = NetworkConfig(n_members=n_members, shared_blocks=shared_blocks, hidden_dim=6, n_experts=3, n_active=3)
-    assert_twins(config, table, schema, n_outputs=1, on_knots=False)
-
-
 @pytest.mark.parametrize("gate", sorted(GATES))
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 def test_the_papers_network_and_its_tables_agree_on_knots(table, schema, gate, norm):

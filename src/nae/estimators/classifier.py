@@ -39,7 +39,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     gate : {'auto', 'additive', 'low-rank', 'deep', 'diagonal'}
         How features decide about each other's experts; 'auto' is additive or low-rank, whichever is cheaper.
     n_experts : int or None
-        Experts per feature (the paper's K); 8 unless given, 64 for 'nae-d'.
+        Experts per feature (the paper's K); unless given 8, 16 from 32,000 rows on, and 64 for 'nae-d'.
     n_active : int or None
         Experts that take part at once (the paper's C); all unless given, half of them for 'nae-e'.
     n_members : int
@@ -49,8 +49,10 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         knots beyond 64 features.
     n_ramps : int
         Resolution of the piecewise-linear input.
-    n_blocks, hidden_dim : int
-        Depth and width of the encoders.
+    n_blocks : int
+        Depth of the encoders.
+    hidden_dim : int or None
+        Width of the encoders; 32 unless given, 64 from 32,000 rows on.
     gate_rank : int
         Width of a low-rank or deep gate.
     normalization : {'layer', 'batch'}
@@ -66,7 +68,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     expert_dropout, encoder_dropout : float
         Shares dropped in training; the latter with ``encoder='mlp'`` only.
     weight_decay : float or None
-        Of AdamW; 0.1 unless given, and up to 4 where there are many pairs of features for every row.
+        Of AdamW; 0.1 unless given, and up to 1 where there are many pairs of features for every row.
     learning_rate : float
         Of AdamW. It stays until validation stops improving, then falls to zero.
     batch_size, max_epochs, early_stopping_rounds : int or None
@@ -134,7 +136,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         n_knots: int | None = None,
         n_ramps: int = 48,
         n_blocks: int = 2,
-        hidden_dim: int = 32,
+        hidden_dim: int | None = None,
         gate_rank: int = 64,
         normalization: str = "layer",
         variation_penalty: float = 0.1,

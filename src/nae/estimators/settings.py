@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import torch
+
 from nae.errors import ConfigError, did_you_mean
 from nae.network import NetworkConfig
 from nae.network.gates import GATES
@@ -13,7 +15,9 @@ __all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
 
 SMALL = 256  # up to this many rows: full batches, no validation, float64
 
-_MAX_STEPS = 4000
+LARGE = 32_000  # from so many rows on: twice the experts at twice the width
+
+_MAX_STEPS = 12_000
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
 _PATIENCE = 8  # looks without progress before the step size falls
 
@@ -40,6 +44,11 @@ class Settings:
     n_folds: int | None
     """Members hold out one of so many parts of the rows each; None holds out one part for all."""
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of training."""
+        return torch.float64 if self.is_small else torch.float32
+
 
 def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings:
     """Check the parameters and fill in what is left to us."""
@@ -47,9 +56,17 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     _check_choice(params, "encoder", ("piecewise", "mlp"))
     _check_choice(params, "gate", ("auto", *GATES))
     _check_choice(params, "normalization", ("layer", "batch"))
-    for name in ("n_members", "n_blocks", "hidden_dim", "n_ramps", "gate_rank"):
+    for name in ("n_members", "n_blocks", "n_ramps", "gate_rank"):
         _check_number(params, name, least=1, kind=Integral)
-    for name in ("n_experts", "n_active", "n_knots", "batch_size", "max_epochs", "early_stopping_rounds"):
+    for name in (
+        "n_experts",
+        "n_active",
+        "n_knots",
+        "hidden_dim",
+        "batch_size",
+        "max_epochs",
+        "early_stopping_rounds",
+    ):
         _check_number(params, name, least=2 if name == "n_knots" else 1, kind=Integral, or_auto=True)
     _check_number(params, "learning_rate", least=0, is_open=True)
     _check_number(params, "variation_penalty", least=0)
@@ -63,7 +80,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     _check_number(params, "time_limit", least=0, is_open=True, or_auto=True)
     _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)
     is_small = n_rows <= SMALL
-    network = _network(params, n_features=n_features, is_small=is_small)
+    network = _network(params, n_rows=n_rows, n_features=n_features)
     is_mlp = network.encoder == "mlp"
     n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network)
     return Settings(
@@ -88,11 +105,13 @@ def _table_sizes(given: int | None, n_features: int, network: NetworkConfig) -> 
     return max(32, min(128, 8192 // n_features)), 128
 
 
-def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> NetworkConfig:
+def _network(params: dict[str, Any], *, n_rows: int, n_features: int) -> NetworkConfig:
+    is_small, is_mlp = n_rows <= SMALL, params["encoder"] == "mlp"
+    is_large = n_rows >= LARGE and not is_mlp
     variant = VARIANTS[params["variant"]]
     n_experts = params["n_experts"]
     if n_experts is None:
-        n_experts = 64 if params["variant"] == "nae-d" else 8
+        n_experts = 64 if params["variant"] == "nae-d" else 16 if is_large else 8
     if params["additivity"] == 1.0:
         n_experts = 1  # one expert per feature: nothing is left for a gate to decide
     n_active = params["n_active"]
@@ -108,7 +127,6 @@ def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> Netw
         )
     if gate == "auto":
         gate = "low-rank" if n_features * n_experts > 2 * params["gate_rank"] else "additive"
-    is_mlp = params["encoder"] == "mlp"
     dropout = params["expert_dropout"]
     if params["additivity"] is not None or is_small:
         dropout = 0.0  # its noise would count as context; with few rows, weights must equal repetition
@@ -120,7 +138,7 @@ def _network(params: dict[str, Any], *, n_features: int, is_small: bool) -> Netw
         n_active=int(n_active),
         n_members=params["n_members"],
         n_blocks=params["n_blocks"],
-        hidden_dim=params["hidden_dim"],
+        hidden_dim=params["hidden_dim"] or (64 if is_large else 32),
         gate_rank=params["gate_rank"],
         norm=params["normalization"] if is_mlp else "layer",
         encoder_dropout=params["encoder_dropout"] if is_mlp and not is_small else 0.0,
@@ -138,7 +156,7 @@ def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: 
     has_dial = params["additivity"] is not None
     return TrainingConfig(
         learning_rate=params["learning_rate"],
-        weight_decay=_given(params["weight_decay"], min(4.0, max(0.1, 1.5 * n_features**2 / n_rows))),
+        weight_decay=_given(params["weight_decay"], min(1.0, max(0.1, 1.5 * n_features**2 / n_rows))),
         batch_size=batch_size,
         max_epochs=max_epochs,
         patience=patience,

@@ -27,8 +27,6 @@ class NetworkConfig:
     """Blocks of (linear, norm, ReLU) per feature."""
     hidden_dim: int = 64
     """Width of a block."""
-    shared_blocks: int = 0
-    """How many of the blocks, from the first, the members share."""
     gate_rank: int = 64
     """Width of a low-rank or deep gate."""
     norm: str = "layer"

@@ -58,7 +58,6 @@ class Network(nn.Module):
             in_dim,
             hidden_dim=config.hidden_dim,
             n_blocks=config.n_blocks,
-            shared_blocks=config.shared_blocks,
             norm=config.norm,
             dropout=config.encoder_dropout,
             is_paper=is_paper,
@@ -107,7 +106,7 @@ class Network(nn.Module):
         if not self.gate.sums_features:
             return experts, self._own_terms(_head(hidden, self.gate.weight.flatten(2)).transpose(0, 1))
         # (M, B, F * hidden) @ (M, F * hidden, width): the features are summed by the product itself.
-        units = hidden.expand(self.config.n_members, -1, -1, -1).permute(0, 2, 1, 3).flatten(2)
+        units = hidden.permute(0, 2, 1, 3).flatten(2)
         terms = torch.bmm(units, self.gate.weight.permute(3, 0, 1, 2).flatten(1, 2))
         return experts, terms.permute(1, 2, 0)
 
@@ -165,7 +164,7 @@ class Network(nn.Module):
 
 
 def _head(hidden: Tensor, weight: Tensor) -> Tensor:
-    """(M or 1, F, N, hidden), (F, hidden, C * M) -> (F, N, C * M), member last."""
+    """(M, F, N, hidden), (F, hidden, C * M) -> (F, N, C * M), member last."""
     n_members, n_features, n_inputs, width = hidden.shape
     if n_members == 1:
         return torch.bmm(hidden[0], weight)

@@ -1,4 +1,4 @@
-"""Trunks: per feature, and per member unless shared, a small network from a slot's input to hidden units."""
+"""Trunks: per feature and member, a small network from a slot's input to hidden units."""
 
 import math
 
@@ -17,7 +17,7 @@ def uniform(*shape: int, bound: float, generator: torch.Generator) -> nn.Paramet
 class Block(nn.Module):
     """Linear, norm with a scale and shift of its own per feature, ReLU; for all members and features at once."""
 
-    weight: Tensor  # (M, F, in, out), M = 1 when shared
+    weight: Tensor  # (M, F, in, out)
     bias: Tensor  # (M, F, 1, out)
 
     def __init__(
@@ -46,7 +46,7 @@ class Block(nn.Module):
             self.register_buffer("running_var", torch.ones(*shape, 1, out_dim))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """(M or 1, F, N, in) -> (M, F, N, out)."""
+        """(M or 1, F, N, in) -> (M, F, N, out): the first block's inputs are common to all members."""
         n_members, n_features, in_dim, out_dim = self.weight.shape
         n_inputs = hidden.shape[2]
         flat = hidden.expand(n_members, -1, -1, -1).reshape(-1, n_inputs, in_dim)
@@ -68,7 +68,7 @@ class Block(nn.Module):
 
 
 class Trunk(nn.Module):
-    """Blocks one after another, the first ``shared_blocks`` of them common to all members."""
+    """Blocks one after another."""
 
     def __init__(
         self,
@@ -78,7 +78,6 @@ class Trunk(nn.Module):
         *,
         hidden_dim: int,
         n_blocks: int,
-        shared_blocks: int,
         norm: str,
         dropout: float,
         is_paper: bool,
@@ -88,7 +87,7 @@ class Trunk(nn.Module):
         self.dropout = dropout
         self.blocks = nn.ModuleList(
             Block(
-                1 if depth < shared_blocks else n_members,
+                n_members,
                 n_features,
                 in_dim if depth == 0 else hidden_dim,
                 hidden_dim,
@@ -100,7 +99,7 @@ class Trunk(nn.Module):
         )
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(F, N, in) -> (M or 1, F, N, hidden)."""
+        """(F, N, in) -> (M, F, N, hidden)."""
         hidden = inputs.unsqueeze(0)
         for block in self.blocks:
             hidden = block(hidden)
