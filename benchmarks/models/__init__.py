@@ -97,6 +97,24 @@ NETWORKS: tuple[Entry, ...] = (
         complexity="O(n²)",
         paper_label="NB²M",
     ),
+    Entry(
+        "node-gam",
+        "NODE-GAM",
+        Neural("node-gam", Recipe(max_epochs=120, batch_size=512, learning_rate=1e-2)),
+        is_additive=True,
+        complexity="O(n)",
+        paper_label="NODE-GAM",
+    ),
+    Entry(
+        "node-ga2m",
+        "NODE-GA²M",
+        Neural("node-gam", Recipe(max_epochs=120, batch_size=512, learning_rate=1e-2), has_pairs=True),
+        complexity="O(n²)",
+        paper_label="NODE-GA²M",
+    ),
+    Entry(
+        "node", "NODE", Neural("node", Recipe(max_epochs=80, batch_size=512, learning_rate=5e-3)), paper_label="NODE"
+    ),
     Entry("mlp", "MLP", Neural("mlp", Recipe(max_epochs=200, batch_size=256, learning_rate=1e-3)), paper_label="MLP"),
 )
 """The networks that the paper compares besides; the suite runs them when it is asked to."""
@@ -105,15 +123,18 @@ ALL = (*MODELS, *NETWORKS)
 
 PAPER: tuple[str, ...] = (
     "mlp",
+    "node",
     "xgboost",
     "ebm",
     "na2m",
     "nb2m",
+    "node-ga2m",
     "linear",
     "spline",
     "ebm-additive",
     "nam",
     "nbm",
+    "node-gam",
     OURS,
 )
 """The rows of the paper's table of accuracy, in its order: black boxes, then pairs, then features."""

@@ -8,11 +8,12 @@ import pytest
 
 from benchmarks import models
 from benchmarks.datasets import Split, Task
-from benchmarks.models import MODELS, Budget, Entry, Fitted, entry_named
+from benchmarks.models import ALL, MODELS, NETWORKS, PAPER, Budget, Entry, Fitted, entry_named
 from benchmarks.models.boosting import XGBoost
 from benchmarks.models.ebm import EBM
 from benchmarks.models.linear import Linear
 from benchmarks.models.ours import NAE
+from benchmarks.suite import plan
 from nae.errors import ConfigError
 from tests.benchmarks.generated import make_split
 
@@ -100,8 +101,24 @@ def test_splines_beat_lines_on_a_wave(splits: dict[Task, Split]) -> None:
 
 
 def test_names_are_unique_and_ours_comes_first() -> None:
-    assert len({entry.name for entry in MODELS}) == len(MODELS)
+    assert len({entry.name for entry in ALL}) == len(ALL)
     assert MODELS[0].name == models.OURS
+
+
+def test_the_rows_of_the_paper_carry_its_names_and_its_complexities() -> None:
+    rows = [entry_named(name) for name in PAPER]
+    assert {entry.paper_label for entry in rows} == {entry.paper_label for entry in ALL if entry.paper_label}
+    assert [entry.paper_label for entry in rows if not entry.is_interpretable] == ["MLP", "NODE", "XGBoost"]
+    assert [entry.paper_label for entry in rows if entry.complexity == "O(n²)"] == ["EB²M", "NA²M", "NB²M", "NODE-GA²M"]
+    assert isinstance(entry_named("ebm").model, EBM)
+    assert [entry_named(name).paper_label for name in ("ebm", "ebm-additive")] == ["EB²M", "EBM"]
+    assert all(entry.is_additive for entry in rows if entry.complexity == "O(n)" and entry.name != models.OURS)
+
+
+def test_the_suite_compares_no_network_unless_it_is_asked_to() -> None:
+    assert not set(MODELS) & set(NETWORKS)
+    assert [config.model for config in plan("concrete", "nam,linear", threads=1)] == ["linear", "nam"]
+    assert {config.model for config in plan("concrete", None, threads=1)} == {entry.name for entry in MODELS}
 
 
 def test_an_unknown_model_gets_the_nearest_one() -> None:

@@ -1,4 +1,6 @@
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,8 @@ torch = pytest.importorskip("torch", reason="the extra 'train' brings it")
 
 from benchmarks.datasets import Dataset, Split, Task, split  # noqa: E402
 from benchmarks.models import NETWORKS, Budget, Entry, entry_named  # noqa: E402
+from benchmarks.models.networks.sparse import entmax, entmoid  # noqa: E402
+from benchmarks.models.networks.trees import Forest, NodeGAM  # noqa: E402
 from benchmarks.models.neural import FittedNetwork, Neural  # noqa: E402
 from tests.benchmarks.generated import make_split  # noqa: E402
 
@@ -15,10 +19,15 @@ ADDITIVE = [entry for entry in NETWORKS if entry.is_additive]
 WITH_PAIRS = [entry for entry in NETWORKS if entry.complexity == "O(n²)"]
 BLACK_BOXES = [entry for entry in NETWORKS if not entry.is_interpretable]
 Truth = Literal["additive", "product"]
-BUDGET = Budget(threads=1, max_epochs=60)
 
 
-def toy(truth: Truth, n_rows: int = 2000) -> Split:
+def each(entries: Sequence[Entry]) -> list[Any]:
+    """Return networks as parameters of a test, those of many numbers as slow ones."""
+    slow = ("nb2m", "node", "node-gam", "node-ga2m")
+    return [pytest.param(entry, marks=[pytest.mark.slow] * (entry.name in slow), id=entry.name) for entry in entries]
+
+
+def toy(truth: Truth, n_rows: int = 1000) -> Split:
     """Return three features of which two matter: by a sum of curves, or only by their product."""
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.uniform(-1, 1, size=(n_rows, 3)), columns=["a", "b", "c"])
@@ -27,7 +36,9 @@ def toy(truth: Truth, n_rows: int = 2000) -> Split:
 
 
 def explained(rows: Split, entry: Entry) -> float:
-    fitted = entry.model.fit(rows, BUDGET)
+    assert isinstance(entry.model, Neural)
+    quick = replace(entry.model, recipe=replace(entry.model.recipe, batch_size=64, max_epochs=20))
+    fitted = quick.fit(rows, Budget(threads=1))
     return float(1 - np.mean((fitted.predict(rows.test.X) - rows.test.y) ** 2) / np.var(rows.test.y))
 
 
@@ -37,17 +48,17 @@ def network_of(entry: Entry, rows: Split) -> FittedNetwork:
     return estimator
 
 
-@pytest.mark.parametrize("entry", NETWORKS, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", each(NETWORKS))
 def test_every_network_learns_a_sum_of_curves(entry: Entry) -> None:
     assert explained(toy("additive"), entry) > 0.9
 
 
-@pytest.mark.parametrize("entry", [*WITH_PAIRS, *BLACK_BOXES], ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", each([*WITH_PAIRS, *BLACK_BOXES]))
 def test_networks_with_pairs_and_black_boxes_learn_a_product(entry: Entry) -> None:
     assert explained(toy("product"), entry) > 0.8
 
 
-@pytest.mark.parametrize("entry", ADDITIVE, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", each(ADDITIVE))
 def test_additive_networks_do_not_learn_a_product(entry: Entry) -> None:
     assert explained(toy("product"), entry) < 0.1
 
@@ -75,7 +86,7 @@ def test_a_term_moves_with_its_own_features_alone(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("task", ["binary", "multiclass"])
-@pytest.mark.parametrize("entry", NETWORKS, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", each(NETWORKS))
 def test_every_network_takes_classes_categories_and_missing_values(entry: Entry, task: Task) -> None:
     rows = make_split(task)
     shares = entry.model.fit(rows, Budget(threads=1, max_epochs=30)).predict(rows.test.X)
@@ -109,3 +120,38 @@ def test_a_black_box_has_no_terms() -> None:
     rows = toy("additive", 200)
     with pytest.raises(TypeError, match="MLP is not one"):
         network_of(entry_named("mlp"), rows).terms(rows.test.X)
+
+
+def test_entmax_gives_sparse_shares_with_the_right_gradient() -> None:
+    logits = 3 * torch.randn(6, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    shares = entmax(logits)
+    torch.testing.assert_close(shares.sum(dim=-1), torch.ones(6, dtype=torch.float64))
+    assert (shares == 0).any()
+    # The definition: above a threshold that all share, a share is the square of the logit's half above it.
+    thresholds = torch.where(shares > 0, logits / 2 - shares.sqrt(), torch.nan)
+    assert float((thresholds.nan_to_num(-9).amax(1) - thresholds.nan_to_num(9).amin(1)).max()) < 1e-9
+    assert torch.autograd.gradcheck(entmax, (logits.requires_grad_(),))
+
+
+def test_entmoid_is_entmax_of_two() -> None:
+    logits = torch.linspace(-5, 5, 41, dtype=torch.float64)
+    torch.testing.assert_close(entmoid(logits), entmax(torch.stack([logits, torch.zeros(41)], dim=1))[:, 0])
+
+
+def test_node_gam_is_additive_only_after_its_choices_are_made() -> None:
+    torch.manual_seed(0)
+    network = NodeGAM(3, 1, has_pairs=True, n_trees=8).eval()
+    x = torch.randn(20, 3)
+    assert not network.settle(0.0)
+    assert network.settle(0.9)
+    torch.testing.assert_close(network.terms(x).sum(dim=1) + network.intercept, network(x))
+
+
+def test_a_tree_sends_a_row_to_the_leaf_that_its_answers_name() -> None:
+    torch.manual_seed(0)
+    forest = Forest(1, 2)
+    with torch.no_grad():
+        forest.thresholds.zero_()
+        forest.leaves[0, :, 0] = torch.tensor([0.0, 1.0, 2.0, 3.0])
+    corners = torch.tensor([[-9.0, -9.0, 9.0, 9.0], [-9.0, 9.0, -9.0, 9.0]])[None]  # (tree, level, row)
+    torch.testing.assert_close(forest(corners), torch.tensor([[0.0, 1.0, 2.0, 3.0]]))

@@ -9,7 +9,8 @@ and none of the additive ones. There is no package of neural basis models.
 from benchmarks.models.networks.additive import NAM, NBM
 from benchmarks.models.networks.base import AdditiveNetwork, Network
 from benchmarks.models.networks.dense import MLP
+from benchmarks.models.networks.trees import NODE, NodeGAM
 
 __all__ = ["NETWORKS", "AdditiveNetwork", "Network"]
 
-NETWORKS: dict[str, type[Network]] = {"mlp": MLP, "nam": NAM, "nbm": NBM}
+NETWORKS: dict[str, type[Network]] = {"mlp": MLP, "nam": NAM, "nbm": NBM, "node": NODE, "node-gam": NodeGAM}

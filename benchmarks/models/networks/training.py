@@ -46,7 +46,7 @@ def train(network: Network, train_rows: Rows, validation: Rows, recipe: Recipe, 
     epoch = 0
     for epoch in range(recipe.max_epochs):
         progress = epoch / recipe.max_epochs
-        is_settled = network.settle(progress)
+        is_settled = network.settle((epoch + 1) / recipe.max_epochs)
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * (1 + math.cos(math.pi * progress)) / 2
         _run_epoch(network, train_rows, optimizer, recipe, shuffle)
