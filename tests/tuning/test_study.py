@@ -41,7 +41,7 @@ def test_the_default_space_varies_parameters_of_the_estimator_around_their_defau
     DEFAULT_SPACE.check(params)
     assert all(parameter.holds(parameter.default) for parameter in DEFAULT_SPACE)
     changed = {name: value for name, value in DEFAULT_SPACE.defaults().items() if value != params[name]}
-    assert changed == {"n_experts": 8, "context_penalty": 0.05}  # which the estimator writes as None
+    assert changed == {"context_penalty": 0.05}  # which the estimator writes as None
 
 
 @pytest.mark.parametrize(

@@ -100,13 +100,13 @@ class SearchSpace:
 DEFAULT_SPACE = SearchSpace(
     (
         Choice("additivity", (None, 0.7, 0.8, 0.9, 0.95), default=None),
-        Choice("n_experts", (4, 8, 16), default=8),
+        Choice("n_experts", (None, 4, 8, 16), default=None),
         Range("learning_rate", 2e-3, 1.2e-2, default=5e-3),
         Range("variation_penalty", 1e-3, 3.0, default=0.1),
         Range("context_penalty", 5e-3, 1.0, default=0.05),
         Choice("weight_decay", (None, 0.03, 0.1, 0.3, 1.0, 3.0), default=None),
         Choice("batch_size", (None, 256, 512, 1024), default=None),
-        Choice("hidden_dim", (16, 32, 64), default=32),
+        Choice("hidden_dim", (None, 16, 32, 64), default=None),
     )
 )
 """What decides most, around the defaults."""
