@@ -37,8 +37,8 @@ class Located:
 class Kernel:
     """Tables of a model as the compiled functions want them; see :func:`make_kernel`."""
 
-    tables: tuple[Array, Array, Array, Array, Array]  # experts (T, M * K * O), terms (T, .), bias, mix, mix bias
-    shape: tuple[int, int, int]  # members, experts, outputs
+    tables: tuple[Array, Array, Array, Array, Array]  # experts (group, T + 1, .), terms (T + 1, .), bias, mix, mix bias
+    shape: tuple[int, int, int, int]  # groups of members, members of a group, experts, outputs
     rule: tuple[int, int, bool]  # gate, n_active, whether weights are equal
     intercept: Array
     exp: Any
@@ -47,18 +47,19 @@ class Kernel:
 
     def evaluate(self, cells: Cells, *, with_values: bool = False) -> Located:
         """Return the scores of all rows; with contributions and bounds where asked for."""
-        slot = np.ascontiguousarray(cells.slot, dtype=np.int32)
-        fraction = np.ascontiguousarray(cells.fraction, dtype=self.tables[0].dtype)
-        n_rows, n_features = slot.shape
+        n_rows, n_features = cells.slot.shape
         n_outputs = len(self.intercept)
         score = np.empty((n_rows, n_outputs))
         score[:] = self.intercept
         shape = (n_rows if with_values else 0, n_features, n_outputs)
-        found = Located(score, np.empty(shape), np.empty(shape), np.empty(shape))
+        found = Located(score, np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        dtype = self.tables[0].dtype
 
         def run(rows: slice) -> None:
+            slot = np.ascontiguousarray(cells.slot[rows].T, dtype=np.int32)
+            fraction = np.ascontiguousarray(cells.fraction[rows].T, dtype=dtype)
             own = (found.score[rows], found.values[rows], found.lower[rows], found.upper[rows])
-            self.run((slot[rows], fraction[rows]), self.tables, self.shape, self.rule, self.exp, own)
+            self.run((slot, fraction), self.tables, self.shape, self.rule, self.exp, own)
 
         _share_out(run, n_rows)
         return found
@@ -66,25 +67,28 @@ class Kernel:
     def locate(self, schema: Schema, columns: Columns) -> Cells:
         """Return the cells of a table; the same as ``schema.locate``."""
         n_rows = columns.n_rows
-        slot = np.empty((n_rows, len(schema)), dtype=np.int32)
-        fraction = np.zeros((n_rows, len(schema)), dtype=self.tables[0].dtype)
+        slot = np.empty((len(schema), n_rows), dtype=np.int32)
+        fraction = np.zeros((len(schema), n_rows), dtype=self.tables[0].dtype)
         chosen: list[int] = []
         for i, (feature, column) in enumerate(zip(schema.features, columns.arrays, strict=True)):
             if isinstance(feature, Number):
                 chosen.append(i)
             else:
-                slot[:, i] = feature.locate(column)[0] + schema.offsets[i]
+                slot[i] = feature.locate(column)[0] + schema.offsets[i]
         if chosen:
             found = [numbers(columns.arrays[i], schema.features[i].name) for i in chosen]
             sizes = [schema.features[i].n_values for i in chosen]
             firsts: IntArray = np.concatenate([[0], np.cumsum(sizes)])
-            values, knots, which = np.stack(found, axis=1), schema.knots, np.array(chosen)
+            knots, offsets = schema.knots, schema.offsets[chosen]
 
             def run(rows: slice) -> None:
-                self.find(values[rows], knots, firsts, schema.offsets, which, slot[rows], fraction[rows])
+                values = np.stack([column[rows] for column in found])
+                own = (np.empty(values.shape, slot.dtype), np.empty(values.shape, fraction.dtype))
+                self.find(values, knots, firsts, offsets, *own)
+                slot[chosen, rows], fraction[chosen, rows] = own
 
             _share_out(run, n_rows)
-        return Cells(slot, fraction)
+        return Cells(slot.T, fraction.T)
 
 
 def make_kernel(model: "TableModel") -> Kernel:
@@ -94,7 +98,8 @@ def make_kernel(model: "TableModel") -> Kernel:
 
     gate, n_slots = model.gate, model.schema.n_slots
     dtype = model.experts.dtype
-    mix, mix_bias = np.zeros((1, 4, 0), dtype), np.zeros((1, 0), dtype)
+    experts = model.experts.transpose(3, 0, 1, 2).reshape(model.n_members, n_slots, -1)
+    mix, mix_bias = np.zeros((1, 0, 0), dtype), np.zeros((1, 0), dtype)
     if gate.mix is not None and gate.mix_bias is not None and model.n_experts > 1:
         pad = -gate.terms.shape[1] % 4  # the kernel takes four hidden numbers at a time
         terms = np.pad(gate.terms.transpose(0, 2, 1), ((0, 0), (0, 0), (0, pad)))
@@ -102,19 +107,21 @@ def make_kernel(model: "TableModel") -> Kernel:
         mix = np.pad(gate.mix, ((0, 0), (0, pad), (0, 0)))
         mix_bias = _own(gate.mix_bias.T)
     else:
+        experts = experts.transpose(1, 0, 2).reshape(1, n_slots, -1)
         terms, bias = gate.terms, gate.bias
     if model.n_experts == 1:  # one weight of 1 per feature and member, whatever the gate
         bias = np.zeros(model.n_features * model.n_members, dtype)
+    # A slot beyond the last one: what follows a slot is read even where it has no share.
     tables = (
-        _own(model.experts.transpose(0, 3, 1, 2)).reshape(n_slots, -1),
-        _own(terms).reshape(n_slots, -1),
+        _own(np.pad(experts, ((0, 0), (0, 1), (0, 0)))),
+        _own(np.pad(terms.reshape(n_slots, -1), ((0, 1), (0, 0)))),
         _own(bias).reshape(-1),
         mix,
         mix_bias,
     )
     return Kernel(
         tables=tables,
-        shape=(model.n_members, model.n_experts, model.n_outputs),
+        shape=(len(experts), model.n_members // len(experts), model.n_experts, model.n_outputs),
         rule=(_KINDS[gate.kind] if model.n_experts > 1 else 0, model.routing.n_active, model.routing.name == "equal"),
         intercept=model.intercept.astype(np.float64),
         exp=jit.exp_single if dtype == np.float32 else jit.exp_double,
