@@ -5,8 +5,9 @@ Run as a module, on every device that is to be compared; each run replaces its o
     python -m benchmarks.gpu_rows --device cuda
     python -m benchmarks.gpu_rows --device cpu --rows 16384 --seeds 1 --epochs 2
 
-The default network (8 experts, 8 members) is trained with three precisions on the same rows with several seeds, so
-that a difference between precisions can be held against the noise between seeds. Everything in a step counts: choosing
+A network of 8 experts and 8 members is trained with three precisions on the same rows with several seeds, so that a
+difference between precisions can be held against the noise between seeds; other sizes, the defaults for so many rows
+among them, are timed over a few steps. Everything in a step counts: choosing
 the rows, forward, backward, optimiser. The rows are generated: one half of the variance is main effects and pairs,
 the other noise.
 """
@@ -72,6 +73,7 @@ class Run:
     n_members: int
     batch_size: int
     seed: int = 0
+    hidden_dim: int = 32
     rows_per_second: float | None = None
     rmse: float | None = None
     """On test rows, in float32, of the members' mean."""
@@ -141,7 +143,7 @@ def _train(run: Run, rows: TrainingRows, inputs: np.ndarray[Any, Any], n_epochs:
         n_experts=run.n_experts,
         n_active=run.n_experts,
         n_members=run.n_members,
-        hidden_dim=32,
+        hidden_dim=run.hidden_dim,
         gate_rank=64,
     )
     generator = torch.Generator().manual_seed(run.seed)
@@ -187,6 +189,7 @@ def _rmse(network: Network, test: TrainingRows) -> float:
 def _runs(device: str, n_seeds: int, *, has_batches: bool) -> Iterator[tuple[Run, bool]]:
     """Yield what is measured, and whether its score is wanted: that takes a whole training."""
     yield Run("float32", 4, 1, 512), False  # the size the official implementation was measured at
+    yield Run("float32", 16, 8, 1_024, hidden_dim=64), False  # the defaults for a million rows
     for batch_size in BATCHES if has_batches else ():
         yield Run("float32", 8, 8, batch_size), False
     for seed in range(n_seeds):
@@ -259,13 +262,13 @@ def _describe(part: dict[str, Any]) -> str:
 
 def _table(part: dict[str, Any]) -> list[str]:
     lines = [
-        "| precision | experts | members | batch | rows per second | test RMSE (mean ± sd over seeds) | memory, GB |",
-        "| --- | --: | --: | --: | --: | --: | --: |",
+        "| precision | experts | members | width | batch | rows per second | test RMSE (mean ± sd over seeds) | memory, GB |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: |",
     ]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for run in part["runs"]:
-        is_scored = run["batch_size"] == 1024 and run["n_members"] == 8
-        key = (run["precision"], run["n_experts"], run["n_members"], run["batch_size"])
+        is_scored = run["batch_size"] == 1024 and run["n_members"] == run["n_experts"] == 8
+        key = (run["precision"], run["n_experts"], run["n_members"], run["hidden_dim"], run["batch_size"])
         groups.setdefault(key, []).append(run if is_scored else {**run, "rmse": None})
     for key, runs in groups.items():
         speeds = [run["rows_per_second"] for run in runs if run["rows_per_second"]]

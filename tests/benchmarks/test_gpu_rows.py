@@ -47,7 +47,7 @@ def test_the_page_sets_precisions_beside_each_other(tmp_path: Path) -> None:
     path.write_text(json.dumps({"cuda": part}))
     write_page(path)
     page = path.with_suffix(".md").read_text()
-    assert "| float32 | 8 | 8 | 1,024 | 1,000,000 | 0.8500 ± 0.0707 | 2.0 |" in page
-    assert "| tf32 | 8 | 8 | 1,024 | 1,000,000 | 0.8000 | 2.0 |" in page
-    assert "| float32 | 4 | 1 | 512 | no | – | – |" in page
+    assert "| float32 | 8 | 8 | 32 | 1,024 | 1,000,000 | 0.8500 ± 0.0707 | 2.0 |" in page
+    assert "| tf32 | 8 | 8 | 32 | 1,024 | 1,000,000 | 0.8000 | 2.0 |" in page
+    assert "| float32 | 4 | 1 | 32 | 512 | no | – | – |" in page
     assert "Others used 50% of the processors" in page
