@@ -262,7 +262,7 @@ def _describe(part: dict[str, Any]) -> str:
 
 def _table(part: dict[str, Any]) -> list[str]:
     lines = [
-        "| precision | experts | members | width | batch | rows per second | test RMSE (mean ± sd over seeds) | memory, GB |",
+        "| precision | experts | members | width | batch | rows per second | test RMSE (± sd of seeds) | memory, GB |",
         "| --- | --: | --: | --: | --: | --: | --: | --: |",
     ]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
