@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.datasets import DATASETS, Dataset, dataset_named
+from benchmarks.datasets import DATASETS, OTHERS, Dataset, dataset_named
 from benchmarks.durations import read_duration
 from benchmarks.models import ALL, MODELS, Entry, entry_named
 from benchmarks.run import execute
@@ -58,7 +58,7 @@ def plan(datasets: str | None, models: str | None, *, threads: int) -> Iterator[
     """Yield the runs in their order: cheap data sets first; in each, ours and boosted trees before slow models."""
     chosen: list[Dataset] = [dataset_named(name) for name in datasets.split(",")] if datasets else list(DATASETS)
     entries: list[Entry] = [entry_named(name) for name in models.split(",")] if models else list(MODELS)
-    for dataset in sorted(chosen, key=DATASETS.index):
+    for dataset in sorted(chosen, key=(*DATASETS, *OTHERS).index):
         for entry in sorted(entries, key=ALL.index):
             yield RunConfig(NAME, dataset.name, entry.name, threads=threads)
 

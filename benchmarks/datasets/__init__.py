@@ -1,20 +1,39 @@
-"""The tables of the suite: what they are, how they are read and how their rows are divided."""
+"""The tables of the suite and of the paper: what they are, how they are read and how their rows are divided."""
 
 from benchmarks.datasets.leave_one_out import LeaveOneOut, encode_categories
+from benchmarks.datasets.protocol import (
+    PROTOCOLS,
+    PaperSplit,
+    Protocol,
+    Statistics,
+    load_paper,
+    protocol_named,
+    read_paper,
+    statistics,
+)
 from benchmarks.datasets.reading import Part, Split, load, split
-from benchmarks.datasets.registry import DATASETS, METRICS, Dataset, Metric, Task, dataset_named
+from benchmarks.datasets.registry import DATASETS, METRICS, OTHERS, Dataset, Metric, Task, dataset_named
 
 __all__ = [
     "DATASETS",
     "METRICS",
+    "OTHERS",
+    "PROTOCOLS",
     "Dataset",
     "LeaveOneOut",
     "Metric",
+    "PaperSplit",
     "Part",
+    "Protocol",
     "Split",
+    "Statistics",
     "Task",
     "dataset_named",
     "encode_categories",
     "load",
+    "load_paper",
+    "protocol_named",
+    "read_paper",
     "split",
+    "statistics",
 ]

@@ -1,6 +1,5 @@
-"""From a Parquet file to rows for training, validation and testing, the same for every model."""
+"""From a file to rows for training, validation and testing, the same for every model."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.datasets.files import FOLDER, folder_of_tables, read_table
 from benchmarks.datasets.registry import Dataset
-from nae.errors import ConfigError, DataError
+from nae.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FOLDER", "Part", "Split", "load", "split"]
+__all__ = ["FOLDER", "Part", "Rows", "Split", "divide", "load", "split"]
 
-FOLDER = "NAE_DATA"
-TARGET = "target"
 TEST_SHARE = 0.2
 VALIDATION_SHARE = 0.125
+
+Rows = NDArray[np.intp]
+"""Numbers of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +56,8 @@ class Split:
 
 def load(dataset: Dataset, folder: Path | None = None) -> Split:
     """Read a table from ``folder``, or from the one that the environment names, and divide its rows."""
-    import pandas as pd
-
-    path = (folder or _folder()) / f"{dataset.name}.parquet"
-    if not path.exists():
-        raise DataError(f"{FOLDER} must name a folder that holds {path.name}; {path.parent} does not.")
-    table = pd.read_parquet(path)
-    if TARGET not in table:
-        raise DataError(f"{path.name} must have a column {TARGET!r}; it has {list(table.columns)[:8]}.")
-    y = table.pop(TARGET).to_numpy()
-    return split(dataset, table, y)
+    table = read_table(dataset.name, folder or folder_of_tables())
+    return split(dataset, table.X, table.y)
 
 
 def split(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any]) -> Split:
@@ -74,33 +67,27 @@ def split(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any]) -> Split:
     """
     from sklearn.model_selection import train_test_split
 
-    n_classes = 0
-    if dataset.task != "regression":
-        labels, y = np.unique(y, return_inverse=True)
-        n_classes = len(labels)
-
-    def divide(rows: NDArray[np.intp], share: float) -> list[NDArray[np.intp]]:
-        strata = y[rows] if n_classes else None
-        found: list[NDArray[np.intp]] = train_test_split(rows, test_size=share, random_state=0, stratify=strata)
+    def draw(rows: Rows, share: float) -> list[Rows]:
+        strata = y[rows] if dataset.task != "regression" else None
+        found: list[Rows] = train_test_split(rows, test_size=share, random_state=0, stratify=strata)
         return found
 
     rows = np.arange(len(y))
     if dataset.n_leading_train is None:
-        rest, test = divide(rows, TEST_SHARE)
+        rest, test = draw(rows, TEST_SHARE)
     elif len(rows) <= dataset.n_leading_train:
         raise DataError(f"{dataset.name} must have more than {dataset.n_leading_train:,} rows; it has {len(rows):,}.")
     else:
         rest, test = rows[: dataset.n_leading_train], rows[dataset.n_leading_train :]
-    train, validation = divide(rest, VALIDATION_SHARE)
-
-    def part(rows: NDArray[np.intp]) -> Part:
-        return Part(X.iloc[rows].reset_index(drop=True), y[rows])
-
-    return Split(dataset, part(train), part(validation), part(test), n_classes)
+    train, validation = draw(rest, VALIDATION_SHARE)
+    return divide(dataset, X, y, rows=(train, validation, test))
 
 
-def _folder() -> Path:
-    given = os.environ.get(FOLDER)
-    if not given:
-        raise ConfigError(f"{FOLDER} must name the folder of the suite's Parquet files; it is not set.")
-    return Path(given)
+def divide(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any], *, rows: tuple[Rows, Rows, Rows]) -> Split:
+    """Return the rows for training, validation and testing as they are numbered."""
+    n_classes = 0
+    if dataset.task != "regression":
+        labels, y = np.unique(y, return_inverse=True)
+        n_classes = len(labels)
+    parts = (Part(X.iloc[chosen].reset_index(drop=True), y[chosen]) for chosen in rows)
+    return Split(dataset, *parts, n_classes=n_classes)
