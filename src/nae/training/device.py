@@ -1,0 +1,87 @@
+"""Where to train: on the processor, or on a GPU where that pays; and how small batches must be to fit there."""
+
+import gc
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import torch
+
+from nae.errors import ConfigError, NAEWarning, TrainingError
+from nae.network import NetworkConfig
+from nae.training.config import TrainingConfig
+
+__all__ = ["Place", "choose_place", "estimate_work", "fit_in_memory"]
+
+# A GPU takes about three seconds to wake up and to capture its first step, and then half a millisecond a step; a
+# processor does about 5e9 of the multiplications counted below in a second (benchmarks/results/cost.json).
+_WORTH_IT = 2e10
+_FEWEST_ROWS = 16  # in a batch
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device, and why it was taken."""
+
+    device: torch.device
+    reason: str
+
+
+def choose_place(device: str, *, work: float, is_small: bool = False) -> Place:
+    """Return where to train.
+
+    ``work`` counts the multiplications of the longest fit; ``is_small`` says that it runs in double precision.
+    """
+    if device not in ("auto", "cpu", "cuda") and not str(device).startswith("cuda:"):
+        raise ConfigError(f"device must be 'auto', 'cpu' or 'cuda'; got {device!r}.")
+    if str(device).startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"device={device!r} needs a CUDA GPU, and torch sees none; use device='auto'.")
+    if device != "auto":
+        return Place(torch.device(device), "as asked for")
+    if not torch.cuda.is_available():
+        return Place(torch.device("cpu"), "torch sees no GPU")
+    name = torch.cuda.get_device_name()
+    if is_small or work < _WORTH_IT:
+        return Place(torch.device("cpu"), f"so small a table trains faster here than on the {name}")
+    return Place(torch.device("cuda"), f"the {name} is faster for a table of this size")
+
+
+def estimate_work(
+    network: NetworkConfig, training: TrainingConfig, *, n_rows: int, n_slots: int, n_inputs: int
+) -> float:
+    """Return the multiplications of the longest fit: encoders on ``n_slots`` slots in all, then rows, each step."""
+    width = network.n_experts + (network.gate_rank if network.gate in ("low-rank", "deep") else network.n_experts)
+    encoder = n_inputs * network.hidden_dim + network.hidden_dim * (network.hidden_dim + width)
+    batch = min(training.batch_size, n_rows)
+    n_steps = training.max_epochs * max(1, round(n_rows / training.batch_size))
+    return 3.0 * n_steps * network.n_members * (n_slots * encoder + batch * width * 4)
+
+
+def fit_in_memory(attempt: Callable[[TrainingConfig], Result], config: TrainingConfig, *, n_rows: int) -> Result:
+    """Return what ``attempt`` makes of the settings; where memory runs out, it begins again with half the batch.
+
+    A batch larger than memory is thus the largest one, by halves, that fits.
+    """
+    while True:
+        try:
+            return attempt(config)
+        except torch.OutOfMemoryError as error:
+            before, reason = min(config.batch_size, n_rows), str(error).splitlines()[0]
+        smaller = before // 2
+        if smaller < _FEWEST_ROWS:
+            raise TrainingError(
+                f"The device's memory is too small even for batches of {before} rows ({reason}). "
+                "Lower n_members, n_experts or n_knots, or use device='cpu'."
+            )
+        warnings.warn(
+            f"Batches of {before:,} rows do not fit into the device's memory; training begins again with {smaller:,}.",
+            NAEWarning,
+            stacklevel=2,
+        )
+        config = replace(config, batch_size=smaller)
+        gc.collect()  # what the failed attempt held
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
