@@ -19,6 +19,7 @@ _WHERE = {
     "metrics": "nae.metrics",
     "plots": "nae.plots",
     "presets": "nae.presets",
+    "scan": "nae.scanning",
 }
 _MODULES = {"datasets", "metrics", "plots", "presets"}
 
@@ -37,6 +38,7 @@ __all__ = [
     "metrics",
     "plots",
     "presets",
+    "scan",
 ]
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from nae.explanation import InteractionExplanation as InteractionExplanation
     from nae.explanation import LocalExplanation as LocalExplanation
     from nae.interop.sklearn import ContributionTransformer as ContributionTransformer
+    from nae.scanning import scan as scan
     from nae.tables import TableModel as TableModel
     from nae.tables import load as load
 

@@ -21,6 +21,7 @@ ORDER = (
     "explanation",
     "network",
     "training",
+    "scanning",
     "estimators",
     "plots",
     "interop",
@@ -33,7 +34,7 @@ ORDER = (
 )
 # What reads a model must not know how it was trained.
 READERS = ("plots", "interop", "export", "report", "serving")
-TRAINERS = ("network", "training", "estimators")
+TRAINERS = ("network", "training", "scanning", "estimators")
 # Upward, and only inside a function: a method that is named on an object and done further down.
 DEFERRED = {
     ("explanation", "interop"),  # an explanation turns itself into another package's

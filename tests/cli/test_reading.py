@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from nae.cli.dialect import guess_delimiter
+from nae.scanning.dialect import guess_delimiter
 from nae.cli.reading import read_file
 from nae.errors import DataError
 

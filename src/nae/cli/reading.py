@@ -16,8 +16,8 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from nae.cli.dialect import Dialect, decode, guess_delimiter
 from nae.errors import DataError, did_you_mean
+from nae.scanning.dialect import Dialect, decode, guess_delimiter
 
 __all__ = ["read_file"]
 

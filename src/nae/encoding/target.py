@@ -9,7 +9,7 @@ from nae._typing import AnyArray, Array, BoolArray
 from nae.encoding.columns import is_missing
 from nae.errors import DataError
 
-__all__ = ["ClassTarget", "NumberTarget", "read_classes", "read_numbers"]
+__all__ = ["ClassTarget", "NumberTarget", "TargetMoments", "check_domain", "read_classes", "read_numbers"]
 
 _LARGEST = 1e100  # squares of targets must be finite
 
@@ -28,6 +28,40 @@ class ClassTarget:
 
     codes: AnyArray
     classes: AnyArray
+
+
+@dataclass(frozen=True, eq=False)
+class TargetMoments:
+    """Sums over the rows that say where the score of a regression starts; those of two tables merge."""
+
+    total: float  # weight
+    mean: Array  # (output,), of target minus offset
+    variance: Array  # (output,), of the same
+    level: Array  # (output,), mean of the target
+    log_exposure: Array  # (output,), logarithm of the mean of exp(offset)
+
+    @staticmethod
+    def of(values: Array, base: Array, weight: Array) -> "TargetMoments":
+        """Return the moments of targets and offsets, (row, output) each."""
+        total = float(weight.sum())
+        share, rest = weight / total, values - base
+        mean = share @ rest
+        most = base.max(axis=0)
+        exposure = most + np.log(share @ np.exp(base - most))  # its logarithm, without overflow
+        return TargetMoments(total, mean, share @ (rest - mean) ** 2, share @ values, exposure)
+
+    def merge(self, other: "TargetMoments") -> "TargetMoments":
+        """Return the moments of both tables."""
+        total = self.total + other.total
+        one, two = self.total / total, other.total / total
+        shift = other.mean - self.mean
+        return TargetMoments(
+            total,
+            self.mean + two * shift,
+            one * self.variance + two * other.variance + one * two * shift**2,
+            one * self.level + two * other.level,
+            np.logaddexp(np.log(one) + self.log_exposure, np.log(two) + other.log_exposure),
+        )
 
 
 def to_array(y: Any) -> AnyArray:
@@ -59,14 +93,19 @@ def read_numbers(y: Any, *, domain: str = "any", is_used: BoolArray | None = Non
     if np.abs(used).max(initial=0) > _LARGEST:
         row = int(np.flatnonzero((np.abs(used) > _LARGEST).any(axis=1))[0])
         raise DataError(f"y must lie within ±{_LARGEST:g}; row {rows[row]} does not. Divide y by a constant.")
-    if domain == "non-negative" and used.min(initial=0) < 0:
-        raise DataError(f"This loss needs a target of at least 0; got {used.min():g}.")
-    if domain == "positive" and used.min(initial=1) <= 0:
-        raise DataError(f"This loss needs a positive target; got {used.min():g}.")
+    check_domain(used.min(initial=np.inf), domain)
     n_outputs = values.shape[1]
     if len(names) != n_outputs:
         names = ("score",) if n_outputs == 1 else tuple(f"y{i}" for i in range(n_outputs))
     return NumberTarget(values, names)
+
+
+def check_domain(least: float, domain: str) -> None:
+    """Complain about a smallest target that a loss cannot take."""
+    if domain == "non-negative" and least < 0:
+        raise DataError(f"This loss needs a target of at least 0; got {least:g}.")
+    if domain == "positive" and least <= 0:
+        raise DataError(f"This loss needs a positive target; got {least:g}.")
 
 
 def _floats(values: AnyArray) -> Array:

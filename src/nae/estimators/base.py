@@ -4,10 +4,10 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,8 +19,8 @@ from nae.encoding.fingerprint import fingerprint
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.schema import check_numbers
 from nae.encoding.target import to_array
-from nae.errors import DataError, FormatError, NAEWarning
-from nae.estimators.fitting import Fitted, Rows, Task, fit_model
+from nae.errors import ConfigError, DataError, FormatError, NAEWarning
+from nae.estimators.fitting import Fitted, Prepared, Rows, Task, fit_model, prepare
 from nae.estimators.path import PathPoint, fit_path
 from nae.estimators.reading import (
     check_columns,
@@ -42,10 +42,15 @@ from nae.estimators.saving import (
     encode_params,
 )
 from nae.estimators.settings import SMALL, Settings, resolve
+from nae.scanning.scan import Scan
 from nae.tables.archive import read_archive, save
 from nae.tables.explains import Explains
 from nae.tables.model import TableModel
 from nae.training import History
+
+if TYPE_CHECKING:
+    from nae.scanning.chunks import Roles
+    from nae.scanning.survey import Survey
 
 __all__ = ["NAEEstimator"]
 
@@ -71,7 +76,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         n_knots: int | None = None,
         n_ramps: int = 48,
         n_blocks: int = 2,
-        hidden_dim: int = 32,
+        hidden_dim: int | None = None,
         gate_rank: int = 64,
         normalization: str = "layer",
         variation_penalty: float = 0.1,
@@ -137,9 +142,15 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
     def _read_target(self, y: Any, task: Task) -> AnyArray:
         """Return the target of an evaluation set, in terms of the training target."""
 
+    @abstractmethod
+    def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
+        """Return what is to be learned from a surveyed scan, and the weight of every class; sets ``classes_``."""
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, offset: Any) -> Self:
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if isinstance(X, Scan):
+            return self._fit_scan(X, y, sample_weight, eval_set, offset)
         columns = self._read_columns(X, is_fit=True)
         n_targets = len(np.atleast_1d(to_array(y)))
         if n_targets != columns.n_rows:
@@ -152,29 +163,102 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         rows, task = self._read_task(columns, y, weight, offset)
         rows = rows.take(kept)
         check_numbers(rows.columns, infer_kinds(rows.columns, self.feature_types), kept)
-        settings = self._settings(rows, weight[kept])
-        state = self._state_to_continue(rows.columns, task)
+        settings = self._settings(weight[kept], n_features=len(columns.arrays))
+        state = self._state_to_continue(rows.columns.names, len(rows.columns.arrays), task)
         training, validation = self._split(rows, kept, eval_set, settings, task=task, n_rows=columns.n_rows)
-        fitted = self._train(training, validation, task, settings, state)
-        self._check_dial(fitted, training)
-        summary = self._summary(fitted, training, validation, task)
-        summary["data_sha256"] = fingerprint(rows.columns, rows.target, rows.weight)
-        self.model_ = fitted.model.with_training(**summary)
+        seed = self._seed()
+        prepared = prepare(
+            training,
+            validation,
+            task,
+            settings,
+            feature_types=self.feature_types,
+            seed=seed,
+            device=self.device,
+            schema=None if state is None else self.model_.schema,
+        )
+        fitted = self._train(prepared, task, settings, state, seed=seed)
+        self._keep(
+            fitted,
+            prepared,
+            loss=task.loss.name,
+            n_rows=len(training),
+            n_validation_rows=_count_held_out(training, validation, self.n_members),
+            data_sha256=fingerprint(rows.columns, rows.target, rows.weight),
+        )
+        return self
+
+    def _fit_scan(self, scan: Scan, y: Any, sample_weight: Any, eval_set: Any, offset: Any) -> Self:
+        """Fit to files: target, weights and offset are names of columns."""
+        from nae.estimators.streaming import ScanPlan, read_roles, survey_roles
+
+        if self.encoder == "mlp":
+            raise ConfigError("encoder='mlp' needs its rows in memory; with a scan, leave encoder='piecewise'.")
+        if self.validation is not None:
+            raise ConfigError("validation must be None with a scan; pass eval_set=(X, y) to choose validation rows.")
+        is_verbose = bool(self.verbose)
+        roles = read_roles(scan, y, sample_weight, offset)
+        scan, survey = survey_roles(
+            scan, roles, is_classes=is_classifier(self), feature_types=self.feature_types, is_verbose=is_verbose
+        )
+        remember_columns(self, Columns(tuple(np.empty(0) for _ in roles.features), roles.features))
+        task, class_weight = self._scan_task(survey, roles)
+        total = survey.weight if survey.is_whole else None
+        settings = self._resolve(survey.n_rows, total=total, n_features=len(roles.features))
+        state = self._state_to_continue(roles.features, len(roles.features), task)
+        schema = survey.schema(n_knots=settings.n_knots, n_levels=settings.n_levels)
+        plan = ScanPlan(
+            scan, roles, survey, schema if state is None else self.model_.schema, task, settings, class_weight
+        )
+        validation = None
+        if eval_set is not None:
+            validation = self._read_eval_set(eval_set, task, has_offset=bool(roles.offset))
+        random = check_random_state(self.random_state)
+        with plan.write(random, device=self.device, validation=validation, is_verbose=is_verbose) as written:
+            fitted = self._train(written.prepared, task, settings, state, seed=self._seed())
+            self._keep(
+                fitted,
+                written.prepared,
+                loss=task.loss.name,
+                n_rows=len(written.prepared.source),
+                n_validation_rows=written.n_validation_rows(self.n_members),
+                data_sha256=written.fingerprint,
+                n_bad_rows=survey.bad_rows.count,
+            )
+        return self
+
+    def _keep(self, fitted: Fitted, prepared: Prepared, **facts: Any) -> None:
+        """Keep the model, with a summary of how it was trained."""
+        self._check_dial(fitted, prepared)
+        best = fitted.history[fitted.history.best_epoch - 1]
+        self.model_ = fitted.model.with_training(
+            estimator=type(self).__name__,
+            n_epochs=len(fitted.history),
+            best_epoch=fitted.history.best_epoch,
+            stopped=fitted.history.stopped,
+            validation_loss=best.validation,
+            table_error=fitted.table_error,
+            **facts,
+        )
         self.history_ = fitted.history
         self.n_iter_ = len(fitted.history)
         self.table_error_ = fitted.table_error
         self.__dict__.pop("_state", None)
         if self.warm_start:
             self._state = fitted.state
-        return self
 
-    def _state_to_continue(self, columns: Columns, task: Task) -> dict[str, AnyArray] | None:
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _state_to_continue(
+        self, names: tuple[str, ...] | None, n_features: int, task: Task
+    ) -> dict[str, AnyArray] | None:
         """Return the network of the fit before, if this one goes on with it."""
         state: dict[str, AnyArray] | None = getattr(self, "_state", None) if self.warm_start else None
         if state is None:
             return None
         before = self.model_
-        names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
+        names = names or tuple(f"x{i}" for i in range(n_features))
         if (names, task.outputs, task.classes) != (before.feature_names, before.outputs, before.classes):
             raise DataError(
                 "warm_start needs the features and classes of the fit before; they changed. "
@@ -182,14 +266,17 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             )
         return state
 
-    def _settings(self, rows: Rows, weight: Array) -> Settings:
-        params = self.get_params(deep=False)
-        # Whole weights mean repetition, so they decide what counts as small; others are only relative.
+    def _settings(self, weight: Array, *, n_features: int) -> Settings:
         is_whole = bool(np.all(weight == np.rint(weight)))
-        n_rows = int(weight.sum()) if is_whole else len(rows)
-        if n_rows > SMALL:
-            n_rows = max(len(rows), SMALL + 1)
-        return resolve(params, n_rows=n_rows, n_features=len(rows.columns.arrays))
+        return self._resolve(len(weight), total=float(weight.sum()) if is_whole else None, n_features=n_features)
+
+    def _resolve(self, n_rows: int, *, total: float | None, n_features: int) -> Settings:
+        """Return the settings for so many rows of a total weight, None where weights are not whole."""
+        # Whole weights mean repetition, so they decide what counts as small; others are only relative.
+        n_counted = n_rows if total is None else int(total)
+        if n_counted > SMALL:
+            n_counted = max(n_rows, SMALL + 1)
+        return resolve(self.get_params(deep=False), n_rows=n_counted, n_features=n_features)
 
     def _split(
         self, rows: Rows, kept: IntArray, eval_set: Any, settings: Settings, *, task: Task, n_rows: int
@@ -226,75 +313,46 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         return Rows(columns, target, read_weight(sample_weight, columns.n_rows), shift)
 
     def _train(
-        self,
-        rows: Rows,
-        validation: Rows | None,
-        task: Task,
-        settings: Settings,
-        state: dict[str, AnyArray] | None,
+        self, prepared: Prepared, task: Task, settings: Settings, state: dict[str, AnyArray] | None, *, seed: int
     ) -> Fitted:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        schema = self.model_.schema if state is not None else None
-
         def fit(settings: Settings, state: dict[str, AnyArray] | None) -> Fitted:
-            nonlocal schema
-            fitted = fit_model(
-                rows,
-                validation,
+            return fit_model(
+                prepared,
                 task,
                 settings,
-                feature_types=self.feature_types,
                 seed=seed,
                 device=self.device,
                 n_jobs=self.n_jobs,
                 callbacks=read_callbacks(self.callbacks),
                 is_verbose=bool(self.verbose),
-                schema=schema,
                 state=state,
             )
-            schema = fitted.model.schema
-            return fitted
 
         self.__dict__.pop("additivity_path_", None)
         if self.additivity != "auto":
             return fit(settings, state)
-        if validation is None and rows.fold is None:
+        if prepared.validation is None and prepared.source.held_out(self.n_members) is None:
             raise DataError(
-                f"additivity='auto' needs rows to validate on; got {len(rows)}, which are all used for training. "
-                "Pass eval_set, or a number as additivity."
+                f"additivity='auto' needs rows to validate on; got {len(prepared.source)}, which are all used for "
+                "training. Pass eval_set, or a number as additivity."
             )
-        fitted, self.additivity_path_ = fit_path(fit, settings, lambda one: one.model.schema.locate(rows.columns))
+        fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells)
         return fitted
 
-    def _check_dial(self, fitted: Fitted, rows: Rows) -> None:
+    def _check_dial(self, fitted: Fitted, prepared: Prepared) -> None:
         """Warn when the model is less additive than asked for."""
         if not isinstance(self.additivity, float) or fitted.model.n_experts == 1:
             return
-        cells = fitted.model.schema.locate(rows.columns)
-        step = -(-len(rows) // 20_000)
-        measured = float(metrics.additivity(fitted.model, cells.take(slice(None, None, step))))
+        step = -(-len(prepared.cells) // 20_000)
+        measured = float(metrics.additivity(fitted.model, prepared.cells.take(slice(None, None, step))))
         fitted.model.training["additivity"] = {"asked": self.additivity, "measured": measured}
         if measured < self.additivity - 0.03:
             warnings.warn(
                 f"additivity={self.additivity:g} was asked for and {measured:.3f} reached: the penalty needs more "
                 "steps or the interactions are too strong. Raise max_epochs, or accept what was measured.",
                 NAEWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-
-    def _summary(self, fitted: Fitted, rows: Rows, validation: Rows | None, task: Task) -> dict[str, Any]:
-        best = fitted.history[fitted.history.best_epoch - 1]
-        return {
-            "estimator": type(self).__name__,
-            "loss": task.loss.name,
-            "n_rows": len(rows),
-            "n_validation_rows": _count_held_out(rows, validation, self.n_members),
-            "n_epochs": len(fitted.history),
-            "best_epoch": fitted.history.best_epoch,
-            "stopped": fitted.history.stopped,
-            "validation_loss": best.validation,
-            "table_error": fitted.table_error,
-        }
 
     def _read_columns(self, X: Any, *, is_fit: bool) -> Columns:
         columns = read_table(X)

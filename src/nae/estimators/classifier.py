@@ -1,7 +1,7 @@
 """NAEClassifier."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -18,6 +18,10 @@ from nae.estimators.fitting import Rows, Task
 from nae.estimators.reading import read_offset
 from nae.training.assemble import Scale
 from nae.training.losses import make_loss
+
+if TYPE_CHECKING:
+    from nae.scanning.chunks import Roles
+    from nae.scanning.survey import Survey
 
 __all__ = ["NAEClassifier"]
 
@@ -203,7 +207,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            A data frame (pandas, polars, pyarrow), an array or nested lists.
+            A data frame (pandas, polars, pyarrow), an array or nested lists; or :func:`nae.scan` of files that need
+            not fit in memory, where ``y``, ``sample_weight`` and ``offset`` are names of its columns.
         y
             One class per row.
         sample_weight
@@ -245,18 +250,30 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         self.classes_ = found.classes
         codes = np.zeros(len(labels), dtype=np.int64)
         codes[is_kept] = found.codes
-        weight = weight * self._class_weights(codes, weight)[codes]
-        prior = np.bincount(codes, weight) / weight.sum()
-        names = tuple(str(label) for label in found.classes.tolist())
-        n_outputs = 1 if len(names) == 2 else len(names)
+        totals: Array = np.bincount(codes, weight).astype(np.float64)
+        weight = weight * self._class_weights(totals)[codes]
+        task = self._task(np.bincount(codes, weight) / weight.sum())
+        n_outputs = len(task.outputs)
         shift = read_offset(offset, len(labels), n_outputs, is_per_class=n_outputs > 1)
-        if n_outputs == 1:
+        return Rows(columns, codes[:, None] if n_outputs == 1 else codes, weight, shift), task
+
+    def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
+        if len(roles.target) != 1:
+            raise DataError(f"y must name one column of classes; got {list(roles.target)}.")
+        check_classification_targets(survey.classes)
+        self.classes_ = survey.classes
+        each = self._class_weights(survey.class_weight)
+        total = survey.class_weight * each
+        return self._task(total / total.sum()), each
+
+    def _task(self, prior: Array) -> Task:
+        """Return what is learned, starting from the shares of the classes."""
+        names = tuple(str(label) for label in self.classes_.tolist())
+        if len(names) == 2:
             centre = np.array([np.log(prior[1]) - np.log(prior[0])])
-            task = Task(make_loss("logistic"), Scale(centre, np.ones(1)), (names[1],), names)
-            return Rows(columns, codes[:, None], weight, shift), task
+            return Task(make_loss("logistic"), Scale(centre, np.ones(1)), (names[1],), names)
         centre = np.log(prior) - np.log(prior).mean()
-        task = Task(make_loss("cross-entropy"), Scale(centre, np.ones(n_outputs)), names, names)
-        return Rows(columns, codes, weight, shift), task
+        return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names)
 
     def _read_target(self, y: Any, task: Task) -> AnyArray:
         code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
@@ -269,8 +286,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         codes = np.array([code_of[label] for label in labels], dtype=np.int64)
         return codes[:, None] if len(code_of) == 2 else codes
 
-    def _class_weights(self, codes: AnyArray, weight: Array) -> Array:
-        """Return one weight per class; 'balanced' counts rows by their own weight."""
+    def _class_weights(self, totals: Array) -> Array:
+        """Return one weight per class; 'balanced' looks at the weight of each class's rows."""
         given, labels = self.class_weight, self.classes_.tolist()
         if given is None:
             return np.ones(len(labels))
@@ -286,4 +303,4 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
             return found
         if given != "balanced":
             raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")
-        return np.asarray(weight.sum() / (len(labels) * np.bincount(codes, weight)))
+        return np.asarray(totals.sum() / (len(labels) * totals))

@@ -18,10 +18,10 @@ from nae.links import link_named
 from nae.network import Network, piecewise_inputs, quantile_inputs
 from nae.network.cells import RowCells
 from nae.tables.model import TableModel
-from nae.training import History, Loss, TrainingRows, train
+from nae.training import History, Loss, RowSource, TrainingRows, train
 from nae.training.assemble import Scale, assemble, padded_slots
 
-__all__ = ["Fitted", "Rows", "fit_model"]
+__all__ = ["Fitted", "Prepared", "Rows", "Task", "choose_device", "fit_model", "prepare", "to_tensors"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,20 @@ class Task:
     classes: tuple[str, ...] = ()
 
 
-def fit_model(
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows made ready for training: a source of batches, and what the model is to remember of them."""
+
+    schema: Schema
+    inputs: Array  # of the network, (feature, slot, width)
+    source: RowSource
+    validation: TrainingRows | None
+    cells: Cells  # of the rows, or of a sample where there are too many to hold
+    weights: Array  # of the same rows
+    slot_weight: Array | None = None  # of all rows at each slot, where ``cells`` are a sample
+
+
+def prepare(
     rows: Rows,
     validation: Rows | None,
     task: Task,
@@ -76,40 +89,51 @@ def fit_model(
     feature_types: Any,
     seed: int,
     device: str,
-    n_jobs: int | None,
-    callbacks: Sequence[Any],
-    is_verbose: bool,
     schema: Schema | None = None,
-    state: dict[str, AnyArray] | None = None,
-) -> Fitted:
-    """Train a model on ``rows``, watching ``validation``."""
+) -> Prepared:
+    """Place knots, locate the rows and make tensors of them."""
     if schema is None:
         kinds = infer_kinds(rows.columns, feature_types)
         schema = build_schema(rows.columns, kinds, rows.weight, n_knots=settings.n_knots, n_levels=settings.n_levels)
     cells = schema.locate(rows.columns)
-    dtype = torch.float64 if settings.is_small else torch.float32
     place = choose_device(device)
-    random = np.random.default_rng(seed)
     if settings.network.encoder == "mlp":
-        inputs = quantile_inputs(schema, rows.columns, random)
+        inputs = quantile_inputs(schema, rows.columns, np.random.default_rng(seed))
     else:
         inputs = piecewise_inputs(schema, settings.n_ramps)
     mean_weight = float(rows.weight.mean())
-    training_rows = _tensors(rows, cells, schema, task, dtype=dtype, mean_weight=mean_weight)
+    source = to_tensors(rows, cells, schema, task, settings, mean_weight=mean_weight).to(place)
     validation_rows = None
     if validation is not None:
         found = schema.locate(validation.columns)
-        validation_rows = _tensors(validation, found, schema, task, dtype=dtype, mean_weight=mean_weight).to(place)
+        validation_rows = to_tensors(validation, found, schema, task, settings, mean_weight=mean_weight).to(place)
+    return Prepared(schema, inputs, source, validation_rows, cells, rows.weight)
+
+
+def fit_model(
+    prepared: Prepared,
+    task: Task,
+    settings: Settings,
+    *,
+    seed: int,
+    device: str,
+    n_jobs: int | None,
+    callbacks: Sequence[Any],
+    is_verbose: bool,
+    state: dict[str, AnyArray] | None = None,
+) -> Fitted:
+    """Train a model on prepared rows."""
+    schema, place = prepared.schema, choose_device(device)
     with _seeded_torch(seed, n_jobs=n_jobs, device=place) as generator:
         n_outputs = len(task.outputs)
-        network = Network(settings.network, inputs, n_outputs, generator=generator, dtype=dtype)
+        network = Network(settings.network, prepared.inputs, n_outputs, generator=generator, dtype=settings.dtype)
         if state is not None:
             _load_state(network, state)
         network.to(place)
         history = train(
             network,
-            training_rows.to(place),
-            validation_rows,
+            prepared.source,
+            prepared.validation,
             task.loss,
             settings.training,
             generator=generator,
@@ -120,14 +144,16 @@ def fit_model(
         model = assemble(
             network,
             schema,
-            cells,
-            rows.weight,
+            prepared.cells,
+            prepared.weights,
             task.scale,
             link=link_named(task.loss.link),
             outputs=task.outputs,
             classes=task.classes,
+            slot_weight=prepared.slot_weight,
         )
-        error = _table_error(network, model, cells, task.scale) if settings.network.encoder == "mlp" else 0.0
+        is_mlp = settings.network.encoder == "mlp"
+        error = _table_error(network, model, prepared.cells, task.scale) if is_mlp else 0.0
     arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items() if name != "inputs"}
     return Fitted(model, history, arrays, error)
 
@@ -143,9 +169,11 @@ def choose_device(device: str) -> torch.device:
     return torch.device(device)
 
 
-def _tensors(
-    rows: Rows, cells: Cells, schema: Schema, task: Task, *, dtype: torch.dtype, mean_weight: float
+def to_tensors(
+    rows: Rows, cells: Cells, schema: Schema, task: Task, settings: Settings, *, mean_weight: float
 ) -> TrainingRows:
+    """Return rows as the network sees them: padded positions, targets on the scale of training, weights of mean one."""
+    dtype = settings.dtype
     position = padded_slots(schema)[cells.slot]
     scale, is_scaled = task.scale, task.loss.is_scaled
     if task.loss.name == "cross-entropy":

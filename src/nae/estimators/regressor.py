@@ -1,7 +1,7 @@
 """NAERegressor."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -10,13 +10,17 @@ from sklearn.utils import Tags
 from nae._typing import AnyArray, Array
 from nae.encoding import Columns
 from nae.encoding.kinds import FeatureTypes
-from nae.encoding.target import read_numbers
+from nae.encoding.target import TargetMoments, check_domain, read_numbers
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
 from nae.estimators.reading import read_offset
 from nae.training.assemble import Scale
 from nae.training.losses import Loss, make_loss
+
+if TYPE_CHECKING:
+    from nae.scanning.chunks import Roles
+    from nae.scanning.survey import Survey
 
 __all__ = ["NAERegressor"]
 
@@ -212,7 +216,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X
-            A data frame (pandas, polars, pyarrow), an array or nested lists.
+            A data frame (pandas, polars, pyarrow), an array or nested lists; or :func:`nae.scan` of files that need
+            not fit in memory, where ``y``, ``sample_weight`` and ``offset`` are names of its columns.
         y
             The target: one number per row, or one column per output.
         sample_weight
@@ -238,18 +243,16 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         rows = Rows(columns, values, weight, shift)
         base = np.zeros_like(values) if shift is None else shift
         kept = weight > 0
-        values, base, share = values[kept], base[kept], weight[kept] / weight.sum()
-        if loss.is_scaled:
-            rest = values - base
-            centre = share @ rest
-            spread = np.sqrt(share @ (rest - centre) ** 2)
-            spread[spread <= 1e-12 * np.maximum(np.abs(centre), 1e-300)] = 1.0
-        else:
-            most = base.max(axis=0)
-            exposure = most + np.log(share @ np.exp(base - most))  # its logarithm, without overflow
-            centre = np.log(np.maximum(share @ values, 1e-12)) - exposure
-            spread = np.ones_like(centre)
-        return rows, Task(loss, Scale(centre, spread), target.names)
+        moments = TargetMoments.of(values[kept], base[kept], weight[kept])
+        return rows, Task(loss, _scale(moments, is_scaled=loss.is_scaled), target.names)
+
+    def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
+        loss = self._loss()
+        check_domain(survey.least, loss.domain)
+        if survey.target is None:
+            raise DataError("A regression needs a target of numbers; the scan has none.")
+        names = roles.target if len(roles.target) > 1 else ("score",)
+        return Task(loss, _scale(survey.target, is_scaled=loss.is_scaled), names), np.empty(0)
 
     def _read_target(self, y: Any, task: Task) -> AnyArray:
         values = read_numbers(y, domain=task.loss.domain).values
@@ -268,3 +271,13 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         tags.target_tags.positive_only = self.loss in ("poisson", "gamma", "tweedie")
         return tags
+
+
+def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
+    """Return where the score starts and how far it reaches."""
+    if not is_scaled:
+        centre = np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure
+        return Scale(centre, np.ones_like(centre))
+    spread = np.sqrt(moments.variance)
+    spread[spread <= 1e-12 * np.maximum(np.abs(moments.mean), 1e-300)] = 1.0
+    return Scale(moments.mean, spread)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from nae._optional import require
 from nae.training.history import Epoch
 
-__all__ = ["progress_bar"]
+__all__ = ["pass_bar", "progress_bar"]
 
 
 @contextmanager
@@ -35,5 +35,27 @@ def progress_bar(n_epochs: int, *, is_shown: bool) -> Iterator[Callable[[Epoch],
                 latest["additivity"] = f"{epoch.additivity:.2f}"
             numbers = "  ".join(f"{name} {number}" for name, number in latest.items())
             bar.update(task, completed=epoch.epoch, numbers=numbers)
+
+        yield show
+
+
+@contextmanager
+def pass_bar(*, is_shown: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    """Yield a function that is told what is done, the rows so far and in all; None without ``is_shown``."""
+    if not is_shown:
+        yield None
+        return
+    rich = require("rich.progress", extra="train")
+    columns = (
+        rich.TextColumn("[bold]{task.description}"),
+        rich.BarColumn(bar_width=None),
+        rich.TextColumn("{task.completed:,.0f} rows"),
+        rich.TimeRemainingColumn(compact=True),
+    )
+    with rich.Progress(*columns, expand=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(what: str, done: int, total: int | None) -> None:
+            bar.update(task, description=what, completed=done, total=total)
 
         yield show

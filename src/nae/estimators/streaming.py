@@ -1,0 +1,271 @@
+"""Fitting a scan: a survey, a cache of small integers, and the same training as in memory."""
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from nae._typing import AnyArray, Array, IntArray
+from nae.encoding import Category, Cells, Columns, Schema
+from nae.encoding.fingerprint import Fingerprint
+from nae.encoding.kinds import FeatureTypes
+from nae.errors import ConfigError, DataError, NAEWarning
+from nae.estimators.fitting import Prepared, Rows, Task, choose_device, to_tensors
+from nae.estimators.reading import random_folds, random_rows, read_offset
+from nae.estimators.settings import Settings
+from nae.network import piecewise_inputs
+from nae.scanning.cache import RowCache, check_space, open_cache, plan_blocks
+from nae.scanning.chunks import Chunk, Roles, read_chunks
+from nae.scanning.scan import Scan
+from nae.scanning.source import CachedRows, Packing, concatenate
+from nae.scanning.survey import Survey, number_target, survey_scan
+from nae.tables.statistics import slot_weights
+from nae.training import TrainingRows
+from nae.training.data import VALIDATION_ROWS
+from nae.training.progress import pass_bar
+
+__all__ = ["ScanPlan", "read_roles", "survey_roles"]
+
+
+@contextmanager
+def reported(scan: Scan, *, is_verbose: bool) -> Iterator[Scan]:
+    """Yield a scan that shows how far it was read, where that is wanted and nobody else shows it."""
+    with pass_bar(is_shown=is_verbose and scan.progress is None) as show:
+        yield scan if show is None else scan.with_progress(show)
+
+
+def survey_roles(
+    scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes, is_verbose: bool
+) -> tuple[Scan, Survey]:
+    """Return the scan as it is to be read, and what the first pass over it found."""
+    n_rows = scan.count_rows()
+    if n_rows is not None:  # better said before the first pass than after it
+        check_space(n_rows * (3 * len(roles.features) + 12), scan.cache_folder)
+    scan = scan if is_classes else scan.with_numbers(roles.target)
+    scan = scan.with_numbers([*roles.offset, *((roles.weight,) if roles.weight else ())])
+    with reported(scan, is_verbose=is_verbose) as shown:
+        survey = survey_scan(shown, roles, is_classes=is_classes, feature_types=feature_types)
+    if survey.bad_rows.count:
+        warnings.warn(str(survey.bad_rows), NAEWarning, stacklevel=5)
+    crowded = [column.name for column in survey.columns if not column.levels.is_exact]
+    if crowded:
+        warnings.warn(
+            f"Columns with more levels than can be counted one by one: {crowded}. Their frequent levels are found by a "
+            "sketch; of the rare ones, those it does not name will count as unseen.",
+            NAEWarning,
+            stacklevel=5,
+        )
+    return scan, survey
+
+
+def read_roles(scan: Scan, y: Any, sample_weight: Any, offset: Any) -> Roles:
+    """Return which column of a scan is what."""
+
+    def names(given: Any, what: str) -> tuple[str, ...]:
+        found = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, (list, tuple)) else ()
+        if not found or not all(isinstance(name, str) for name in found):
+            raise ConfigError(
+                f"With a scan, {what} must be the name of a column; got {type(given).__name__}, as in "
+                f"fit(nae.scan(…), y='price')."
+            )
+        return tuple(scan.find(name) for name in found)
+
+    target = names(y, "y")
+    weight = None if sample_weight is None else names(sample_weight, "sample_weight")[0]
+    base = () if offset is None else names(offset, "offset")
+    others = {*target, *base, weight}
+    features = tuple(name for name in scan.columns if name not in others)
+    if not features:
+        raise DataError(f"The scan must have columns besides {sorted(name for name in others if name)}; it has none.")
+    return Roles(features, target, weight, base)
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """The cache, ready to train on, and what was counted while it was written."""
+
+    prepared: Prepared
+    n_rows: int
+    fold_counts: IntArray
+    fingerprint: str
+
+    def n_validation_rows(self, n_members: int) -> int:
+        """Return how many rows are held out."""
+        validation = self.prepared.validation
+        return int(self.fold_counts[:n_members].sum()) if validation is None else len(validation)
+
+
+@dataclass(frozen=True, eq=False)
+class ScanPlan:
+    """Everything the second pass needs to know."""
+
+    scan: Scan
+    roles: Roles
+    survey: Survey
+    schema: Schema
+    task: Task
+    settings: Settings
+    class_weight: Array
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of the rows, that of their classes included."""
+        if len(self.class_weight):
+            return float(self.survey.class_weight @ self.class_weight) / self.survey.n_rows
+        return self.survey.weight / self.survey.n_rows
+
+    @contextmanager
+    def write(
+        self, random: np.random.RandomState, *, device: str, validation: Rows | None, is_verbose: bool
+    ) -> Iterator[Written]:
+        """Read the rows a second time, yield them as a cache, and take it away again."""
+        n_folds = None if validation is not None or self.settings.is_small else self.settings.n_folds
+        is_held_out = validation is None and n_folds is None and not self.settings.is_small and self.survey.n_rows > 1
+        n_train = self._count_training_rows() if is_held_out else self.survey.n_rows
+        starts, batches = self._blocks(n_train)
+        packing = self._packing(has_folds=n_folds is not None, is_exact=len(batches) == 1)
+        fields = packing.fields()
+        with open_cache(fields, starts, folder=self.scan.cache_folder) as cache:
+            writer = _Writer(self, cache, packing, random, n_folds=n_folds, is_held_out=is_held_out)
+            size = n_train * sum(field.row_bytes for field in fields) / 1e9
+            with reported(self.scan, is_verbose=is_verbose) as scan:
+                for chunk in read_chunks(scan, self.roles, f"writing {size:.2f} GB to the cache"):
+                    writer.add(chunk)
+            if writer.n_rows < self.survey.n_rows:
+                raise DataError("The files changed while they were read: the second pass found fewer rows.")
+            found = concatenate(writer.held_out) if writer.held_out else self._tensors(validation)
+            place = choose_device(device)
+            prepared = Prepared(
+                self.schema,
+                piecewise_inputs(self.schema, self.settings.n_ramps),
+                CachedRows(cache, packing, batches, device=place),
+                None if found is None else found.to(place),
+                writer.sampled_cells(),
+                np.concatenate(writer.sampled_weights),
+                writer.slot_weight,
+            )
+            yield Written(prepared, writer.n_rows, writer.fold_counts, writer.fingerprint.hexdigest())
+
+    def _tensors(self, rows: Rows | None) -> TrainingRows | None:
+        if rows is None:
+            return None
+        cells = self.schema.locate(rows.columns)
+        return to_tensors(rows, cells, self.schema, self.task, self.settings, mean_weight=self.mean_weight)
+
+    def _blocks(self, n_train: int) -> tuple[IntArray, IntArray]:
+        n_batches = max(1, round(n_train / self.settings.training.batch_size))
+        return plan_blocks(n_train, n_batches, n_train // n_batches, self.scan.block_rows)
+
+    def _count_training_rows(self) -> int:
+        """Return how many rows are left when every chunk holds out its share, as scikit-learn rounds it."""
+        n_rows, size = self.survey.n_rows, self.scan.block_rows
+        chunks = [size] * (n_rows // size) + [n_rows % size] * (n_rows % size > 0)
+        return sum(n - math.ceil(self.settings.validation_size * n) if n > 1 else n for n in chunks)
+
+    def _packing(self, *, has_folds: bool, is_exact: bool) -> Packing:
+        n_outputs, dtype = len(self.task.outputs), self.settings.dtype
+        is_number = self.task.loss.name != "cross-entropy"
+        has_base = bool(self.roles.offset) or not self.task.loss.is_scaled
+        return Packing(
+            n_features=len(self.schema),
+            n_slots=max(feature.n_slots for feature in self.schema.features),
+            target=dtype if is_number else torch.int64,
+            target_width=n_outputs if is_number else None,
+            dtype=dtype,
+            base_width=n_outputs if has_base else None,
+            has_folds=has_folds,
+            is_exact=is_exact,
+        )
+
+    def locate(self, columns: Columns) -> Cells:
+        """Return the cells of training rows; levels too rare for the sketch to name share the slot *other*."""
+        cells = self.schema.locate(columns)
+        for i, (feature, column) in enumerate(zip(self.schema.features, self.survey.columns, strict=True)):
+            if isinstance(feature, Category) and not column.levels.is_exact:
+                unseen, other = self.schema.offsets[i + 1] - 1, self.schema.offsets[i] + len(feature.levels)
+                cells.slot[:, i] = np.where(cells.slot[:, i] == unseen, other, cells.slot[:, i])
+        return cells
+
+    def rows(self, chunk: Chunk) -> tuple[Rows, AnyArray | None]:
+        """Return a chunk with its target as numbers, and the class of every row."""
+        n_outputs = len(self.task.outputs)
+        shift = read_offset(chunk.offset, len(chunk), n_outputs, is_per_class=len(self.task.classes) > 2)
+        if not self.task.classes:
+            return Rows(chunk.columns, number_target(chunk, self.roles), chunk.weight, shift), None
+        codes = np.searchsorted(self.survey.classes, chunk.target[0])
+        weight = chunk.weight * self.class_weight[codes]
+        return Rows(chunk.columns, codes[:, None] if n_outputs == 1 else codes, weight, shift), codes
+
+
+class _Writer:
+    """Writes chunk after chunk to the cache, and samples what the model is to remember."""
+
+    def __init__(
+        self,
+        plan: ScanPlan,
+        cache: RowCache,
+        packing: Packing,
+        random: np.random.RandomState,
+        *,
+        n_folds: int | None,
+        is_held_out: bool,
+    ) -> None:
+        self.plan, self.cache, self.packing, self.random = plan, cache, packing, random
+        self.n_folds, self.is_held_out = n_folds, is_held_out
+        self.shuffler = np.random.default_rng(random.randint(2**31 - 1) if cache.n_blocks > 1 else 0)
+        self.step = -(-plan.survey.n_rows // plan.scan.block_rows)  # every so many rows one is remembered
+        self.n_rows = 0
+        self.slot_weight = np.zeros(plan.schema.n_slots)
+        self.fold_counts = np.zeros(n_folds or 1, dtype=np.int64)
+        self.fingerprint = Fingerprint()
+        self.held_out: list[TrainingRows] = []
+        self.sampled_weights: list[Array] = []
+        self._slots: list[IntArray] = []
+        self._fractions: list[Array] = []
+
+    def add(self, chunk: Chunk) -> None:
+        """Encode a chunk and write it."""
+        rows, codes = self.plan.rows(chunk)
+        self.fingerprint.update(rows.columns, rows.target, rows.weight)
+        cells = self.plan.locate(rows.columns)
+        if self.n_folds is not None:
+            folds = random_folds(self.n_folds, codes, len(rows), self.random)
+            rows = rows.with_folds(folds)
+            self.fold_counts += np.bincount(folds, minlength=self.n_folds)
+        tensors = to_tensors(
+            rows, cells, self.plan.schema, self.plan.task, self.plan.settings, mean_weight=self.plan.mean_weight
+        )
+        weights = rows.weight
+        if self.is_held_out and len(rows) > 1:
+            tensors, cells, weights = self._hold_out(tensors, cells, weights, codes)
+        self.cache.write(self.packing.pack(tensors), self.shuffler)
+        self._remember(cells, weights)
+        self.n_rows += len(rows)
+
+    def _hold_out(
+        self, tensors: TrainingRows, cells: Cells, weights: Array, codes: AnyArray | None
+    ) -> tuple[TrainingRows, Cells, Array]:
+        settings = self.plan.settings
+        held_out = random_rows(settings.validation_size, codes, len(weights), self.random)
+        n_expected = math.ceil(self.plan.survey.n_rows * settings.validation_size)
+        step = -(-n_expected // VALIDATION_ROWS) if self.cache.n_blocks > 1 else 1
+        self.held_out.append(tensors.take(torch.as_tensor(held_out[::step])))
+        is_kept = np.ones(len(weights), dtype=bool)
+        is_kept[held_out] = False
+        kept = np.flatnonzero(is_kept)
+        return tensors.take(torch.as_tensor(kept)), cells.take(kept), weights[kept]
+
+    def _remember(self, cells: Cells, weights: Array) -> None:
+        self.slot_weight += slot_weights(cells, weights, self.plan.schema.n_slots)
+        self._slots.append(cells.slot[:: self.step])
+        self._fractions.append(cells.fraction[:: self.step])
+        self.sampled_weights.append(weights[:: self.step])
+
+    def sampled_cells(self) -> Cells:
+        """Return the cells of the remembered rows."""
+        return Cells(np.concatenate(self._slots), np.concatenate(self._fractions))

@@ -1,0 +1,38 @@
+"""Rows that cannot be parsed: counted, and the first of them remembered by file and row."""
+
+from dataclasses import dataclass, field
+
+__all__ = ["BadRow", "BadRows"]
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be parsed."""
+
+    file: str
+    row: int  # counted from 1, without the header
+    reason: str
+
+    def __str__(self) -> str:
+        return f"row {self.row} of {self.file} {self.reason}"
+
+
+@dataclass
+class BadRows:
+    """How many rows were left out, and which were the first."""
+
+    count: int = 0
+    first: list[BadRow] = field(default_factory=list)
+
+    def add(self, bad: BadRow) -> None:
+        """Count a row."""
+        self.count += 1
+        if len(self.first) < _SHOWN:
+            self.first.append(bad)
+
+    def __str__(self) -> str:
+        rest = "; …" if self.count > len(self.first) else ""
+        what = "row" if self.count == 1 else "rows"
+        return f"{self.count:,} {what} left out that cannot be parsed: {'; '.join(map(str, self.first))}{rest}."

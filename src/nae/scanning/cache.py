@@ -1,0 +1,137 @@
+"""The cache: rows as small integers in one file without a name, so nothing is left behind, whatever happens."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+
+from nae._typing import AnyArray, IntArray
+from nae.errors import DataError
+
+__all__ = ["Field", "RowCache", "open_cache", "plan_blocks"]
+
+_SPARE = 1 << 26  # bytes left free on the disk
+
+
+@dataclass(frozen=True)
+class Field:
+    """One array of the cache: its numbers for every row."""
+
+    name: str
+    dtype: Any
+    width: int | None = None  # numbers of a row; None is one number and no axis
+
+    @property
+    def row_bytes(self) -> int:
+        return int(np.dtype(self.dtype).itemsize) * (self.width or 1)
+
+
+@dataclass(frozen=True, eq=False)
+class RowCache:
+    """Rows on disk, in blocks whose rows are a random part of all."""
+
+    arrays: dict[str, AnyArray]  # by name of the field, (row, ...), memory-mapped
+    starts: IntArray  # (block + 1,), where each block begins
+    filled: IntArray  # (block,), rows written so far
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.filled)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def largest_block(self) -> int:
+        return int(np.diff(self.starts).max())
+
+    def write(self, rows: dict[str, AnyArray], random: np.random.Generator) -> None:
+        """Deal rows out to the blocks by chance, each block its share; a single block keeps their order."""
+        n_rows = len(next(iter(rows.values())))
+        counts = _deal(np.diff(self.starts) - self.filled, n_rows)
+        order = random.permutation(n_rows) if self.n_blocks > 1 else np.arange(n_rows)
+        ends = np.cumsum(counts)
+        for name, values in rows.items():
+            shuffled = values[order] if self.n_blocks > 1 else values
+            for block in np.flatnonzero(counts):
+                at = int(self.starts[block] + self.filled[block])
+                part = shuffled[ends[block] - counts[block] : ends[block]]
+                self.arrays[name][at : at + len(part)] = part
+        self.filled[:] += counts
+
+    def block(self, number: int) -> dict[str, AnyArray]:
+        """Return the arrays of one block, still on disk."""
+        rows = slice(int(self.starts[number]), int(self.starts[number + 1]))
+        return {name: array[rows] for name, array in self.arrays.items()}
+
+
+def _deal(room: IntArray, n_rows: int) -> IntArray:
+    """Return how many of the rows each block gets: in proportion to its room, whole numbers."""
+    exact = room * (n_rows / max(int(room.sum()), 1))
+    counts: IntArray = np.minimum(np.floor(exact).astype(np.int64), room)
+    while (left := n_rows - int(counts.sum())) > 0:
+        order = np.argsort(-np.where(room > counts, exact - counts, -np.inf), kind="stable")[:left]
+        order = order[room[order] > counts[order]]
+        if len(order) == 0:
+            raise DataError("The files changed while they were read: the second pass found more rows than the first.")
+        counts[order] += 1
+    return counts
+
+
+def plan_blocks(n_rows: int, n_batches: int, batch_size: int, block_rows: int) -> tuple[IntArray, IntArray]:
+    """Return where blocks begin and how many batches each holds: whole batches, about ``block_rows`` rows each."""
+    per_block = max(1, block_rows // batch_size)
+    n_blocks = 1 if n_rows <= block_rows else max(1, round(n_batches / per_block))
+    batches = np.full(n_blocks, n_batches // n_blocks)
+    batches[: n_batches % n_blocks] += 1
+    ends = np.array([n_rows * int(done) // n_batches for done in np.cumsum(batches)])
+    return np.concatenate([[0], ends]), batches
+
+
+@contextmanager
+def open_cache(fields: list[Field], starts: IntArray, *, folder: str | None) -> Iterator[RowCache]:
+    """Yield an empty cache; its file has no name, so the system takes it back even after a crash."""
+    n_rows = int(starts[-1])
+    n_bytes = n_rows * sum(field.row_bytes for field in fields) + 64 * len(fields)
+    check_space(n_bytes, folder)
+    with tempfile.TemporaryFile(dir=folder, prefix="nae-cache-") as file:
+        _reserve(file, n_bytes, folder)
+        arrays: dict[str, AnyArray] = {}
+        at = 0
+        for field in fields:
+            shape = (n_rows,) if field.width is None else (n_rows, field.width)
+            arrays[field.name] = np.memmap(file, dtype=field.dtype, mode="r+", offset=at, shape=shape)
+            at += -(-n_rows * field.row_bytes // 64) * 64
+        yield RowCache(arrays, starts, np.zeros(len(starts) - 1, dtype=np.int64))
+
+
+def check_space(n_bytes: int, folder: str | None) -> None:
+    """Complain when the disk is too small."""
+    where = folder or tempfile.gettempdir()
+    if not os.path.isdir(where):  # noqa: PTH112 — a plain question about a plain name
+        raise DataError(f"cache_folder must be a folder that exists; {where} is none.")
+    free = shutil.disk_usage(where).free
+    if n_bytes + _SPARE > free:
+        raise DataError(
+            f"The cache needs {n_bytes / 1e9:.2f} GB on disk; {where} has {free / 1e9:.2f} GB left. "
+            "Name a folder with more room: nae.scan(…, cache_folder=…)."
+        )
+
+
+def _reserve(file: IO[bytes], n_bytes: int, folder: str | None) -> None:
+    """Take the space now: a disk that fills up later would end the process without a word."""
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))
+        else:
+            file.truncate(max(n_bytes, 1))
+    except OSError as error:
+        raise DataError(
+            f"The cache needs {n_bytes / 1e9:.2f} GB in {folder or tempfile.gettempdir()}: {error}."
+        ) from error

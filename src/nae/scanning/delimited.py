@@ -1,0 +1,150 @@
+"""Delimited text in pieces: every field is read as text first, so that a row that cannot be parsed can be named."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from nae._typing import IntArray
+from nae.errors import DataError
+from nae.scanning.bad_rows import BadRow
+
+__all__ = ["DelimitedFile", "Handle", "first_bytes", "infer_types"]
+
+_BLOCK = 1 << 22  # bytes parsed at once
+_INFERENCE = 1 << 24  # bytes that decide what a column holds
+
+Handle = Callable[[BadRow], None]
+
+
+def infer_types(path: str, delimiter: str) -> dict[str, pa.DataType]:
+    """Return what the columns hold, as far as the beginning of a file tells: numbers, booleans or text."""
+    try:
+        with pa.csv.open_csv(
+            pa.input_stream(path),
+            read_options=pa.csv.ReadOptions(block_size=_INFERENCE, use_threads=False),
+            parse_options=_parse_options(delimiter, lambda row: "skip"),
+            convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
+        ) as reader:
+            schema = reader.schema
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
+    twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"Column names of {path} must differ; {twice!r} stands for several.")
+    return {one.name: _plain_type(one.type) for one in schema}
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    # A column that begins with nothing but missing values is taken to hold numbers.
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+    return pa.float64() if is_number else kind
+
+
+@dataclass(frozen=True)
+class DelimitedFile:
+    """One file of delimited text."""
+
+    path: str
+    delimiter: str
+    types: dict[str, pa.DataType]  # of the columns to read
+
+    def batches(self, handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
+        """Yield tables and the numbers of their rows in the file; rows that cannot be parsed go to ``handle``."""
+        wrong: list[BadRow] = []
+        try:
+            with self._open(wrong) as reader:
+                n_read = 0  # rows that were split into fields
+                skipped: list[int] = []
+                for batch in reader:
+                    for bad in wrong:
+                        skipped.append(bad.row)
+                        handle(bad)
+                    wrong.clear()
+                    numbers = _row_numbers(n_read, batch.num_rows, skipped)
+                    n_read += batch.num_rows
+                    yield self._convert(pa.table(batch), numbers, handle)
+                for bad in wrong:
+                    handle(bad)
+        except pa.ArrowException as error:
+            raise DataError(f"{self.path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
+
+    def _open(self, wrong: list[BadRow]) -> Any:
+        def remember(row: Any) -> str:
+            reason = f"has {row.actual_columns} fields instead of {row.expected_columns}"
+            wrong.append(BadRow(self.path, (row.number or 2) - 1, reason))
+            return "skip"
+
+        try:
+            source = pa.input_stream(self.path)
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be read: {error}.") from error
+        return pa.csv.open_csv(
+            source,
+            # One thread, so that rows are counted.
+            read_options=pa.csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+            parse_options=_parse_options(self.delimiter, remember),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(self.types, pa.string()),
+                include_columns=list(self.types),
+                strings_can_be_null=True,
+            ),
+        )
+
+    def _convert(self, table: pa.Table, numbers: IntArray, handle: Handle) -> tuple[pa.Table, IntArray]:
+        is_good = np.ones(table.num_rows, dtype=bool)
+        for name, kind in self.types.items():
+            if pa.types.is_string(kind):
+                continue
+            column = table.column(name)
+            try:
+                _cast(column, kind)
+            except pa.ArrowInvalid:
+                for i, value in enumerate(column.to_pylist()):
+                    if is_good[i] and not _is_of(kind, value):
+                        is_good[i] = False
+                        what = "a number" if pa.types.is_floating(kind) else str(kind)
+                        handle(BadRow(self.path, int(numbers[i]), f"holds {value[:40]!r} in {name!r}, not {what}"))
+        if not is_good.all():
+            table, numbers = table.filter(pa.array(is_good)), numbers[is_good]
+        columns = [
+            table.column(name) if pa.types.is_string(kind) else _cast(table.column(name), kind)
+            for name, kind in self.types.items()
+        ]
+        return pa.table(columns, names=list(self.types)), numbers
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return pc.cast(pc.utf8_trim_whitespace(column), kind)
+
+
+def _parse_options(delimiter: str, handler: Callable[[Any], str]) -> Any:
+    return pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=handler)
+
+
+def _row_numbers(n_before: int, n_rows: int, skipped: list[int]) -> IntArray:
+    """Return the rows' numbers in the file, counted from 1: those before them and those skipped among them count."""
+    numbers = np.arange(n_before + 1, n_before + n_rows + 1)
+    for row in sorted(skipped):
+        numbers[numbers >= row] += 1
+    return numbers
+
+
+def _is_of(kind: pa.DataType, value: str | None) -> bool:
+    if value is None:
+        return True
+    try:
+        pc.cast(pa.scalar(value.strip()), kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def first_bytes(path: str, n_bytes: int = 1 << 16) -> str:
+    """Return the beginning of a file as text."""
+    with pa.input_stream(path) as stream:
+        return bytes(stream.read(n_bytes)).decode("utf-8-sig", errors="replace")

@@ -1,0 +1,235 @@
+"""The first pass: what the columns hold, how the target is spread, how many rows there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from nae._typing import AnyArray, Array
+from nae.encoding import Category, Columns, Feature, Number, Schema, infer_kinds
+from nae.encoding.columns import category_keys, is_missing, numbers
+from nae.encoding.kinds import FeatureTypes
+from nae.encoding.knots import place_knots
+from nae.encoding.schema import Kind, rank_levels
+from nae.encoding.target import TargetMoments
+from nae.errors import DataError
+from nae.scanning.bad_rows import BadRows
+from nae.scanning.chunks import Chunk, Roles, read_chunks
+from nae.scanning.scan import Scan
+from nae.scanning.sketches import EXACT, LevelSketch, ValueSketch
+
+__all__ = ["ColumnSurvey", "Survey", "survey_scan"]
+
+_LARGEST = 1e100  # squares of targets must be finite
+_MOST_CLASSES = 10_000
+
+
+class ColumnSurvey:
+    """What one column holds; surveys of two tables merge."""
+
+    def __init__(self, name: str, kind: Kind, reason: str, *, exact: int = EXACT, unit: float = 1.0) -> None:
+        self.name, self.kind, self.reason = name, kind, reason
+        self.has_missing, self.is_integral = False, True
+        self.values = ValueSketch(exact=exact, unit=unit)
+        self.levels = LevelSketch(exact=exact)
+
+    def update(self, array: AnyArray, weight: Array | None, chunk: Chunk) -> None:
+        """Add the column of a chunk."""
+        if self.kind == "category":
+            keys = category_keys(array)
+            self.has_missing = self.has_missing or bool(is_missing(keys).any())
+            self.levels.update(keys, weight)
+            return
+        values = self._checked(array, chunk)
+        present = ~np.isnan(values)
+        self.has_missing = self.has_missing or not bool(present.all())
+        values = values[present]
+        self.is_integral = self.is_integral and bool(np.all(np.mod(values, 1) == 0))
+        self.values.update(values, None if weight is None else weight[present])
+
+    def merge(self, other: "ColumnSurvey") -> None:
+        """Add what was seen of the same column elsewhere."""
+        self.has_missing = self.has_missing or other.has_missing
+        self.is_integral = self.is_integral and other.is_integral
+        self.values.merge(other.values)
+        self.levels.merge(other.levels)
+
+    def feature(self, *, n_knots: int, n_levels: int) -> Feature:
+        """Return the feature: knots or levels placed by what was seen."""
+        counts = self.levels.counts()
+        if self.kind == "category" and counts:
+            levels, rare = rank_levels(counts, n_levels)
+            return Category(self.name, levels, rare, has_missing=self.has_missing, reason=self.reason)
+        values, weights = self.values.distribution()
+        knots = place_knots(values, weights, n_knots) + 0.0  # -0.0 becomes 0.0
+        reason = self.reason
+        if self.kind == "category":
+            reason = "no value at all"
+        elif reason == "true or false" and self.has_missing:
+            reason = "true or false, with missing"
+        return Number(
+            name=self.name,
+            knots=knots if len(knots) else np.zeros(1),  # all missing: one knot that no row touches
+            is_boolean=self.kind == "boolean",
+            has_missing=self.has_missing,
+            reason=reason,
+            integral=self.is_integral and len(values) > 0,
+        )
+
+    def _checked(self, array: AnyArray, chunk: Chunk) -> Array:
+        try:
+            values = numbers(array, self.name)
+        except DataError:
+            for row, value in enumerate(array):
+                try:
+                    numbers(array[row : row + 1], self.name)
+                except DataError:
+                    raise DataError(
+                        f"Column {self.name!r} must hold numbers; {chunk.where(row)} holds {str(value)[:40]!r}. "
+                        f"Pass feature_types={{{self.name!r}: 'category'}} to fit it as a category."
+                    ) from None
+            raise
+        wrong = np.flatnonzero(np.isinf(values))
+        if len(wrong):
+            raise DataError(
+                f"Column {self.name!r} must hold finite numbers; {chunk.where(int(wrong[0]))} holds {values[wrong[0]]}."
+                " Mark it missing or replace it."
+            )
+        others = np.flatnonzero((values != 0) & (values != 1) & ~np.isnan(values))
+        if self.kind == "boolean" and len(others):
+            raise DataError(
+                f"Column {self.name!r} must hold booleans, or 0 and 1; {chunk.where(int(others[0]))} holds "
+                f"{values[others[0]]:g}. Pass feature_types={{{self.name!r}: 'number'}} to fit it as a number."
+            )
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What the first pass found."""
+
+    columns: tuple[ColumnSurvey, ...]
+    n_rows: int  # rows of positive weight
+    weight: float  # of all rows
+    is_whole: bool  # all weights are whole numbers
+    target: TargetMoments | None  # of a regression
+    least: float  # smallest target of a regression
+    classes: AnyArray  # labels in ascending order; none for a regression
+    class_weight: Array  # weight of every class
+    bad_rows: BadRows
+
+    def schema(self, *, n_knots: int, n_levels: int) -> Schema:
+        """Return the features with their knots and levels."""
+        return Schema(tuple(one.feature(n_knots=n_knots, n_levels=n_levels) for one in self.columns))
+
+
+class _Totals:
+    """What the survey adds up besides the columns."""
+
+    def __init__(self) -> None:
+        self.n_rows, self.weight, self.is_whole = 0, 0.0, True
+        self.moments: TargetMoments | None = None
+        self.least = np.inf
+        self.classes: dict[object, float] = {}
+        self.labels: list[AnyArray] = []
+
+    def update(self, chunk: Chunk, roles: Roles, *, is_classes: bool) -> None:
+        self.n_rows += len(chunk)
+        self.weight += float(chunk.weight.sum())
+        self.is_whole = self.is_whole and bool(np.all(chunk.weight == np.rint(chunk.weight)))
+        if is_classes:
+            self._count_classes(chunk, roles.target[0])
+            return
+        values = number_target(chunk, roles)
+        base = np.zeros_like(values) if chunk.offset is None else np.broadcast_to(chunk.offset, values.shape)
+        moments = TargetMoments.of(values, base, chunk.weight)
+        self.moments = moments if self.moments is None else self.moments.merge(moments)
+        self.least = min(self.least, float(values.min()))
+
+    def _count_classes(self, chunk: Chunk, name: str) -> None:
+        labels = chunk.target[0]
+        missing = is_missing(labels)
+        if missing.any():
+            row = int(np.flatnonzero(missing)[0])
+            raise DataError(f"The target {name!r} must hold a class in every row; {chunk.where(row)} has none.")
+        found, codes = np.unique(labels, return_inverse=True)
+        for label, weight in zip(found.tolist(), np.bincount(codes, chunk.weight).tolist(), strict=True):
+            self.classes[label] = self.classes.get(label, 0.0) + weight
+        if len(self.classes) > _MOST_CLASSES:
+            raise DataError(f"The target {name!r} must hold classes; it holds more than {_MOST_CLASSES:,} values.")
+        self.labels.append(found[:1])  # remembers the type
+
+
+def survey_scan(scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes) -> Survey:
+    """Read all rows once and return what they hold."""
+    kinds = _kinds(scan, roles.features, feature_types)
+    columns: list[ColumnSurvey] = []
+    totals, bad_rows = _Totals(), BadRows()
+    for chunk in read_chunks(scan, roles, "surveying", bad_rows=bad_rows):
+        weight = None if roles.weight is None else chunk.weight
+        if not columns:
+            unit = 1.0 if weight is None else float(weight.mean())
+            columns = [
+                ColumnSurvey(name, kind, reason, unit=unit)
+                for name, (kind, reason) in zip(roles.features, kinds, strict=True)
+            ]
+        totals.update(chunk, roles, is_classes=is_classes)
+        for column, array in zip(columns, chunk.columns.arrays, strict=True):
+            column.update(array, weight, chunk)
+    if totals.n_rows == 0:
+        raise DataError("A scan must have rows of positive weight; this one has none.")
+    classes = _sorted_classes(totals) if is_classes else np.empty(0)
+    return Survey(
+        tuple(columns),
+        totals.n_rows,
+        totals.weight,
+        totals.is_whole,
+        totals.moments,
+        totals.least,
+        classes,
+        np.array([totals.classes[label] for label in classes.tolist()]),
+        bad_rows,
+    )
+
+
+def number_target(chunk: Chunk, roles: Roles) -> Array:
+    """Return the target of a regression, (row, output), checked."""
+    columns = []
+    for name, array in zip(roles.target, chunk.target, strict=True):
+        try:
+            values = numbers(array, name)
+        except DataError:
+            raise DataError(f"The target {name!r} must hold numbers; it holds text. Use NAEClassifier.") from None
+        wrong = np.flatnonzero(~np.isfinite(values) | (np.abs(values) > _LARGEST))
+        if len(wrong):
+            row = int(wrong[0])
+            raise DataError(
+                f"The target {name!r} must hold numbers within ±{_LARGEST:g}; {chunk.where(row)} holds {values[row]}. "
+                "Drop such rows, for example with scan.where_known(…)."
+            )
+        columns.append(values)
+    return np.column_stack(columns)
+
+
+def _sorted_classes(totals: _Totals) -> AnyArray:
+    try:
+        labels = np.array(sorted(totals.classes), dtype=np.concatenate(totals.labels).dtype)  # type: ignore[type-var]
+    except TypeError:
+        raise DataError("Classes must be of one type; got a mixture such as text and numbers.") from None
+    if len(labels) < 2:
+        raise DataError(f"A classifier needs at least 2 classes; got one class ({labels[0]!r}).")
+    return labels
+
+
+def _kinds(scan: Scan, features: Sequence[str], feature_types: FeatureTypes) -> list[tuple[Kind, str]]:
+    """Return what the columns are, seen from their types alone: an example of each is enough."""
+    arrays: list[AnyArray] = []
+    categorical = set()
+    for i, kind in enumerate(scan.files.types(features)):
+        if pa.types.is_dictionary(kind):
+            categorical.add(i)
+        is_text = pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        example = np.array(["a"], dtype=object) if is_text else np.ones(1)
+        arrays.append(np.ones(1, dtype=bool) if pa.types.is_boolean(kind) else example)
+    return infer_kinds(Columns(tuple(arrays), tuple(features), frozenset(categorical)), feature_types)
