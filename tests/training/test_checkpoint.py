@@ -1,0 +1,83 @@
+"""A training that is cut short goes on as if nothing had happened."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nae.errors import FormatError
+from nae.training import History, TrainingConfig, make_loss, train
+from nae.training.checkpoint import RunState, read_state, write_state
+from nae.training.history import Epoch
+from tests.training.problems import N_ROWS, Problem
+
+
+class FileCheckpoints:
+    """Keeps the last state in a file; fails after some epochs, as a machine would."""
+
+    def __init__(self, path: Path, fails_after: int | None = None) -> None:
+        self.path, self.fails_after = path, fails_after
+
+    def latest(self) -> RunState | None:
+        return read_state(self.path) if self.path.exists() else None
+
+    def save(self, state: RunState, epoch: Epoch) -> None:
+        write_state(self.path, state)
+        if epoch.epoch == self.fails_after:
+            raise ConnectionError
+
+
+def fit(checkpoints: FileCheckpoints | None, **config: object) -> tuple[torch.nn.Module, History]:
+    problem = Problem()
+    network = problem.network()
+    history = train(
+        network,
+        problem.folded(np.arange(N_ROWS) % 4),
+        None,
+        make_loss("squared"),
+        TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
+        generator=torch.Generator().manual_seed(0),
+        checkpoints=checkpoints,
+    )
+    return network, history
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"additivity": 0.9}, {"schedule": "plateau", "patience": 2, "learning_rate": 0.05}],
+    ids=["cosine", "dial", "plateau"],
+)
+def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, config: dict[str, object]) -> None:
+    expected, history = fit(None, **config)
+    path = tmp_path / "state.safetensors"
+    with pytest.raises(ConnectionError):
+        fit(FileCheckpoints(path, fails_after=5), **config)
+    network, resumed = fit(FileCheckpoints(path), **config)
+    assert (resumed.best_epoch, resumed.stopped) == (history.best_epoch, history.stopped)
+    assert resumed.column("loss") == history.column("loss")
+    assert resumed.column("validation") == history.column("validation")
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, expected.state_dict()[name]), name
+
+
+def test_seconds_go_on_too(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    with pytest.raises(ConnectionError):
+        fit(FileCheckpoints(path, fails_after=5))
+    seconds = fit(FileCheckpoints(path))[1].column("seconds")
+    assert seconds == sorted(seconds)
+
+
+def test_only_looked_at_epochs_leave_a_state(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    with pytest.raises(ConnectionError):
+        fit(FileCheckpoints(path, fails_after=6), evaluate_every=3)
+    assert len(read_state(path).values["history"]["epochs"]) == 6
+
+
+def test_another_file_is_not_the_state_of_a_training(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    path.write_bytes(b"something else")
+    with pytest.raises(FormatError, match="is not the state of a training"):
+        read_state(path)
