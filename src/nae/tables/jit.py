@@ -343,28 +343,38 @@ def evaluate(cells, tables, shape, rule, exp, out):  # type: ignore[no-untyped-d
                         most[r, f, o] = max(most[r, f, o] / n_members, own[r, f, o])
 
 
+@_inner()
+def _search(values, knots, low):  # type: ignore[no-untyped-def]
+    """Fill the last knot at or below every value, 0 where there is none: a step of the search for all rows at once."""
+    for row in range(len(values)):
+        low[row] = 0
+    n = len(knots)
+    while n > 1:
+        half = n >> 1
+        for row in range(len(values)):
+            at = low[row]
+            low[row] = at + np.int32(half) if knots[at + half] <= values[row] else at
+        n -= half
+
+
 @njit(nogil=True, error_model="numpy")
 def locate_numbers(values, knots, firsts, offsets, slot, fraction):  # type: ignore[no-untyped-def]
     """Fill slots and fractions (number, row) from float64 values (number, row)."""
     for i in range(len(values)):
-        own = knots[firsts[i] : firsts[i + 1]]
+        own, mine, at, part = knots[firsts[i] : firsts[i + 1]], values[i], slot[i], fraction[i]
         last = len(own) - 1
-        for row in range(values.shape[1]):
-            value = values[i, row]
-            low, n = 0, len(own)
-            while n > 1:  # as many steps for any value, and no jump that depends on it
-                half = n >> 1
-                low += half if own[low + half] <= value else 0
-                n -= half
-            part = 0.0
-            if math.isnan(value):
+        _search(mine, own, at)
+        for row in range(len(mine)):
+            value, low, share = mine[row], at[row], 0.0
+            if low < last and value > own[low]:
+                span = own[low + 1] - own[low]
+                share = (value - own[low]) / span
+                if math.isinf(span):  # beyond the largest float
+                    share = (value / 2 - own[low] / 2) / (own[low + 1] / 2 - own[low] / 2)
+            elif math.isnan(value):
                 low = last + 1
-            elif low < last and value > own[low]:
-                part = (value - own[low]) / (own[low + 1] - own[low])
-                if math.isinf(own[low + 1] - own[low]):  # beyond the largest float
-                    part = (value / 2 - own[low] / 2) / (own[low + 1] / 2 - own[low] / 2)
-            slot[i, row] = offsets[i] + low
-            fraction[i, row] = part
-            if fraction[i, row] >= 1:  # rounded up to the next knot
-                slot[i, row] += 1
-                fraction[i, row] = 0
+            part[row] = share
+            if part[row] >= 1:  # rounded up to the next knot
+                low += 1
+                part[row] = 0
+            at[row] = offsets[i] + low
