@@ -5,6 +5,8 @@ import errno
 import json
 import os
 import stat
+import subprocess
+import sys
 import time
 import tracemalloc
 import zipfile
@@ -224,3 +226,23 @@ def test_what_is_saved_beside_the_model_comes_back(tmp_path: Path) -> None:
     model = make_model(np.random.default_rng(0))
     save(model, tmp_path / "m.nae", extra={"a": [1, {"b": None}]})
     assert read_archive(tmp_path / "m.nae")[1] == {"a": [1, {"b": None}]}
+
+
+def test_the_same_model_gives_the_same_bytes_in_any_process(tmp_path: Path) -> None:
+    again = "import sys, nae; nae.load(sys.argv[1]).save(sys.argv[2])"
+    make_model(np.random.default_rng(0)).save(tmp_path / "first.nae")
+    for seed in ("1", "2", "3"):
+        command = [sys.executable, "-c", again, str(tmp_path / "first.nae"), str(tmp_path / f"{seed}.nae")]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+        assert (tmp_path / f"{seed}.nae").read_bytes() == (tmp_path / "first.nae").read_bytes()
+
+
+def test_safetensors_reads_what_is_written(tmp_path: Path) -> None:
+    from safetensors import safe_open
+
+    model = make_model(np.random.default_rng(0), dtype=np.float32)
+    model.save(tmp_path / "model.nae")
+    with safe_open(tmp_path / "model.nae", "numpy") as file:
+        assert set(file.metadata()) == {"nae", "nae_sha256"}
+        np.testing.assert_array_equal(file.get_tensor("experts"), model.experts)
+        np.testing.assert_array_equal(file.get_tensor("gate.terms"), model.gate.terms)

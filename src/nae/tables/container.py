@@ -34,10 +34,15 @@ class Container:
 
 
 def write_container(metadata: dict[str, str], arrays: dict[str, AnyArray]) -> bytes:
-    """Return the bytes of a container."""
+    """Return the bytes of a container: the same bytes for the same content."""
     from safetensors.numpy import save
 
-    return bytes(save(arrays, metadata=metadata))
+    content = bytes(save(arrays))
+    at = _PREFIX + int.from_bytes(content[:_PREFIX], "little")
+    # safetensors writes texts in the order of a hash table that is new in every process, so they are added here.
+    header = json.dumps({"__metadata__": metadata, **json.loads(content[_PREFIX:at])}, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % _PREFIX)  # arrays begin at a multiple of eight, as safetensors has it
+    return len(header).to_bytes(_PREFIX, "little") + header + content[at:]
 
 
 def read_container(path: Path) -> Container:
