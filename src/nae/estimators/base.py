@@ -4,6 +4,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -47,6 +48,7 @@ from nae.tables.archive import read_archive, save
 from nae.tables.explains import Explains
 from nae.tables.model import TableModel
 from nae.training import History
+from nae.training.device import fit_in_memory
 
 if TYPE_CHECKING:
     from nae.scanning.chunks import Roles
@@ -177,7 +179,11 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             schema=None if state is None else self.model_.schema,
         )
-        fitted = self._train(prepared, task, settings, state, seed=seed)
+        fitted = fit_in_memory(
+            lambda config: self._train(prepared, task, replace(settings, training=config), state, seed=seed),
+            settings.training,
+            n_rows=len(training),
+        )
         self._keep(
             fitted,
             prepared,
@@ -238,6 +244,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             stopped=fitted.history.stopped,
             validation_loss=best.validation,
             table_error=fitted.table_error,
+            device=str(prepared.place.device),
             **facts,
         )
         self.history_ = fitted.history
@@ -321,7 +328,6 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
                 task,
                 settings,
                 seed=seed,
-                device=self.device,
                 n_jobs=self.n_jobs,
                 callbacks=read_callbacks(self.callbacks),
                 is_verbose=bool(self.verbose),

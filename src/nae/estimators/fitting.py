@@ -1,5 +1,6 @@
 """Fitting: encode, split, train, assemble. The same for both estimators; they differ in target and loss."""
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,8 +21,13 @@ from nae.network.cells import RowCells
 from nae.tables.model import TableModel
 from nae.training import History, Loss, RowSource, TrainingRows, train
 from nae.training.assemble import Scale, assemble, padded_slots
+from nae.training.checkpoint import Checkpoints
+from nae.training.device import Place, choose_place, estimate_work
+from nae.training.workers import ALONE, Workers
 
-__all__ = ["Fitted", "Prepared", "Rows", "Task", "choose_device", "fit_model", "prepare", "to_tensors"]
+__all__ = ["Fitted", "Prepared", "Rows", "Task", "fit_model", "place_fit", "prepare", "to_tensors"]
+
+_LOG = logging.getLogger("nae")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +83,7 @@ class Prepared:
     validation: TrainingRows | None
     cells: Cells  # of the rows, or of a sample where there are too many to hold
     weights: Array  # of the same rows
+    place: Place
     slot_weight: Array | None = None  # of all rows at each slot, where ``cells`` are a sample
 
 
@@ -96,18 +103,19 @@ def prepare(
         kinds = infer_kinds(rows.columns, feature_types)
         schema = build_schema(rows.columns, kinds, rows.weight, n_knots=settings.n_knots, n_levels=settings.n_levels)
     cells = schema.locate(rows.columns)
-    place = choose_device(device)
     if settings.network.encoder == "mlp":
         inputs = quantile_inputs(schema, rows.columns, np.random.default_rng(seed))
     else:
         inputs = piecewise_inputs(schema, settings.n_ramps)
     mean_weight = float(rows.weight.mean())
-    source = to_tensors(rows, cells, schema, task, settings, mean_weight=mean_weight).to(place)
+    place = place_fit(device, settings, inputs, len(rows))
+    source = to_tensors(rows, cells, schema, task, settings, mean_weight=mean_weight).to(place.device)
     validation_rows = None
     if validation is not None:
         found = schema.locate(validation.columns)
-        validation_rows = to_tensors(validation, found, schema, task, settings, mean_weight=mean_weight).to(place)
-    return Prepared(schema, inputs, source, validation_rows, cells, rows.weight)
+        validation_rows = to_tensors(validation, found, schema, task, settings, mean_weight=mean_weight)
+        validation_rows = validation_rows.to(place.device)
+    return Prepared(schema, inputs, source, validation_rows, cells, rows.weight, place)
 
 
 def fit_model(
@@ -116,14 +124,15 @@ def fit_model(
     settings: Settings,
     *,
     seed: int,
-    device: str,
     n_jobs: int | None,
     callbacks: Sequence[Any],
     is_verbose: bool,
     state: dict[str, AnyArray] | None = None,
+    workers: Workers = ALONE,
+    checkpoints: Checkpoints | None = None,
 ) -> Fitted:
     """Train a model on prepared rows."""
-    schema, place = prepared.schema, choose_device(device)
+    schema, place = prepared.schema, prepared.place.device
     with _seeded_torch(seed, n_jobs=n_jobs, device=place) as generator:
         n_outputs = len(task.outputs)
         network = Network(settings.network, prepared.inputs, n_outputs, generator=generator, dtype=settings.dtype)
@@ -139,6 +148,8 @@ def fit_model(
             generator=generator,
             callbacks=callbacks,
             is_verbose=is_verbose,
+            workers=workers,
+            checkpoints=checkpoints,
         )
         network.to("cpu")
         model = assemble(
@@ -158,15 +169,16 @@ def fit_model(
     return Fitted(model, history, arrays, error)
 
 
-def choose_device(device: str) -> torch.device:
-    """Return where to train."""
-    if device not in ("auto", "cpu", "cuda") and not str(device).startswith("cuda:"):
-        raise ConfigError(f"device must be 'auto', 'cpu' or 'cuda'; got {device!r}.")
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if str(device).startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"device={device!r} needs a CUDA GPU, and torch sees none; use device='auto'.")
-    return torch.device(device)
+def place_fit(device: str, settings: Settings, inputs: Array, n_rows: int) -> Place:
+    """Return where to train, and say why."""
+    n_features, n_slots, n_inputs = inputs.shape
+    n_evaluated = settings.training.batch_size if settings.network.encoder == "mlp" else n_slots  # per feature and step
+    work = estimate_work(
+        settings.network, settings.training, n_rows=n_rows, n_slots=n_features * n_evaluated, n_inputs=n_inputs
+    )
+    place = choose_place(device, work=work, is_small=settings.is_small)
+    _LOG.info("training on %s: %s", place.device, place.reason)
+    return place
 
 
 def to_tensors(

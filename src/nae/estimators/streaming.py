@@ -15,7 +15,7 @@ from nae.encoding import Category, Cells, Columns, Schema
 from nae.encoding.fingerprint import Fingerprint
 from nae.encoding.kinds import FeatureTypes
 from nae.errors import ConfigError, DataError, NAEWarning
-from nae.estimators.fitting import Prepared, Rows, Task, choose_device, to_tensors
+from nae.estimators.fitting import Prepared, Rows, Task, place_fit, to_tensors
 from nae.estimators.reading import random_folds, random_rows, read_offset
 from nae.estimators.settings import Settings
 from nae.network import piecewise_inputs
@@ -127,8 +127,9 @@ class ScanPlan:
         n_folds = None if validation is not None or self.settings.is_small else self.settings.n_folds
         is_held_out = validation is None and n_folds is None and not self.settings.is_small and self.survey.n_rows > 1
         n_train = self._count_training_rows() if is_held_out else self.survey.n_rows
-        starts, batches = self._blocks(n_train)
-        packing = self._packing(has_folds=n_folds is not None, is_exact=len(batches) == 1)
+        n_batches = max(1, round(n_train / self.settings.training.batch_size))
+        starts = plan_blocks(n_train, n_batches, self.scan.block_rows)
+        packing = self._packing(has_folds=n_folds is not None, is_exact=len(starts) == 2)
         fields = packing.fields()
         with open_cache(fields, starts, folder=self.scan.cache_folder) as cache:
             writer = _Writer(self, cache, packing, random, n_folds=n_folds, is_held_out=is_held_out)
@@ -139,14 +140,16 @@ class ScanPlan:
             if writer.n_rows < self.survey.n_rows:
                 raise DataError("The files changed while they were read: the second pass found fewer rows.")
             found = concatenate(writer.held_out) if writer.held_out else self._tensors(validation)
-            place = choose_device(device)
+            inputs = piecewise_inputs(self.schema, self.settings.n_ramps)
+            place = place_fit(device, self.settings, inputs, self.survey.n_rows)
             prepared = Prepared(
                 self.schema,
-                piecewise_inputs(self.schema, self.settings.n_ramps),
-                CachedRows(cache, packing, batches, device=place),
-                None if found is None else found.to(place),
+                inputs,
+                CachedRows(cache, packing, place.device),
+                None if found is None else found.to(place.device),
                 writer.sampled_cells(),
                 np.concatenate(writer.sampled_weights),
+                place,
                 writer.slot_weight,
             )
             yield Written(prepared, writer.n_rows, writer.fold_counts, writer.fingerprint.hexdigest())
@@ -156,10 +159,6 @@ class ScanPlan:
             return None
         cells = self.schema.locate(rows.columns)
         return to_tensors(rows, cells, self.schema, self.task, self.settings, mean_weight=self.mean_weight)
-
-    def _blocks(self, n_train: int) -> tuple[IntArray, IntArray]:
-        n_batches = max(1, round(n_train / self.settings.training.batch_size))
-        return plan_blocks(n_train, n_batches, n_train // n_batches, self.scan.block_rows)
 
     def _count_training_rows(self) -> int:
         """Return how many rows are left when every chunk holds out its share, as scikit-learn rounds it."""

@@ -84,14 +84,14 @@ def _deal(room: IntArray, n_rows: int) -> IntArray:
     return counts
 
 
-def plan_blocks(n_rows: int, n_batches: int, batch_size: int, block_rows: int) -> tuple[IntArray, IntArray]:
-    """Return where blocks begin and how many batches each holds: whole batches, about ``block_rows`` rows each."""
-    per_block = max(1, block_rows // batch_size)
+def plan_blocks(n_rows: int, n_batches: int, block_rows: int) -> IntArray:
+    """Return where blocks begin: whole batches in each, about ``block_rows`` rows."""
+    per_block = max(1, block_rows // (n_rows // n_batches))
     n_blocks = 1 if n_rows <= block_rows else max(1, round(n_batches / per_block))
     batches = np.full(n_blocks, n_batches // n_blocks)
     batches[: n_batches % n_blocks] += 1
     ends = np.array([n_rows * int(done) // n_batches for done in np.cumsum(batches)])
-    return np.concatenate([[0], ends]), batches
+    return np.concatenate([[0], ends])
 
 
 @contextmanager

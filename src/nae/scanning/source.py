@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nae._typing import AnyArray, IntArray
+from nae._typing import AnyArray
 from nae.network.cells import RowCells
 from nae.scanning.cache import Field, RowCache
 from nae.training import TrainingRows
@@ -103,9 +103,8 @@ class Packing:
 class CachedRows:
     """Training rows in a cache: the source of batches whose memory does not grow with the rows."""
 
-    def __init__(self, cache: RowCache, packing: Packing, batches: IntArray, *, device: torch.device) -> None:
+    def __init__(self, cache: RowCache, packing: Packing, device: torch.device) -> None:
         self.cache, self.packing = cache, packing
-        self.batches_of = batches.tolist()  # of every block
         self.window = packing.empty(cache.largest_block, device)
         self._loaded: int | None = None
 
@@ -113,13 +112,19 @@ class CachedRows:
         return self.cache.n_rows
 
     def batches(self, n_batches: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
-        if n_batches != sum(self.batches_of):
-            raise ValueError(f"the cache was written for {sum(self.batches_of)} batches; got {n_batches}")
-        n_blocks = self.cache.n_blocks
-        order = torch.randperm(n_blocks, generator=generator).tolist() if n_blocks > 1 else [0]
-        for block in order:
-            if self.batches_of[block]:
-                yield from self._load(block).batches(self.batches_of[block], batch_size, generator)
+        if self.cache.n_blocks == 1:
+            yield from self._load(0).batches(n_batches, batch_size, generator)
+            return
+        # In proportion to the rows: exactly those that the blocks were cut for, or as many of another size.
+        per_block = np.diff(-(-n_batches * self.cache.starts // len(self))).tolist()
+        for block in torch.randperm(self.cache.n_blocks, generator=generator).tolist():
+            left = per_block[block]
+            while left:
+                n_rows = len(self._load(block))
+                n_now = min(left, max(1, n_rows // batch_size))
+                order = torch.randperm(n_rows, generator=generator)[: n_now * batch_size]
+                yield from order.view(n_now, -1).to(self.window.weight.device)
+                left -= n_now
 
     def held_out(self, n_members: int) -> TrainingRows | None:
         if not self.packing.has_folds:

@@ -34,6 +34,9 @@ class Workers(Protocol):
     def agree(self, value: Any) -> Any:
         """Return what the first worker says: a number or a text."""
 
+    def gather(self, value: Any) -> list[Any]:
+        """Return what every worker says, in the order of their ranks: numbers, texts, arrays and dicts of these."""
+
     def average_gradients(self, parameters: Iterable[Tensor]) -> None:
         """Replace every gradient by its mean over the workers."""
 
@@ -52,6 +55,9 @@ class Alone:
 
     def agree(self, value: Any) -> Any:
         return value
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
 
     def average_gradients(self, parameters: Iterable[Tensor]) -> None:
         """Leave them as they are."""
@@ -89,6 +95,11 @@ class Together:
         box = [value]
         dist.broadcast_object_list(box, src=0)
         return box[0]
+
+    def gather(self, value: Any) -> list[Any]:
+        found: list[Any] = [None] * self.count
+        dist.all_gather_object(found, value)
+        return found
 
     def average_gradients(self, parameters: Iterable[Tensor]) -> None:
         # One message instead of one per parameter; a network here is a few megabytes at most.

@@ -1,0 +1,53 @@
+"""A worker's share of the rows as a source of batches: its part of every batch of all workers."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from nae.errors import DataError
+from nae.training.data import RowSource, TrainingRows
+from nae.training.workers import Workers
+
+__all__ = ["SharedRows"]
+
+
+class SharedRows:
+    """Rows of which every worker has others. A batch is one local batch per worker, all of one size.
+
+    That size follows from the worker with the fewest rows; the rows left over are others in every epoch, as they are
+    for one process.
+    """
+
+    def __init__(self, own: RowSource, workers: Workers) -> None:
+        self.own, self.workers = own, workers
+        self.counts: list[int] = workers.gather(len(own))
+        if not all(self.counts):
+            raise DataError(f"Every worker must have rows; they have {self.counts}. Use fewer workers.")
+
+    @property
+    def window(self) -> TrainingRows:
+        return self.own.window
+
+    def __len__(self) -> int:
+        return sum(self.counts)
+
+    def batches(self, n_batches: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """Yield this worker's part of every batch; ``batch_size`` counts the rows of all workers."""
+        return self.own.batches(n_batches, self.local_size(n_batches), generator)
+
+    def local_size(self, n_batches: int) -> int:
+        """Return the rows of a batch that one worker has."""
+        size = min(self.counts) // n_batches
+        if size == 0:
+            raise DataError(
+                f"Every worker must have a row in each of {n_batches} batches; the smallest share has "
+                f"{min(self.counts)} rows. Raise batch_size, or use fewer workers."
+            )
+        return size
+
+    def held_out(self, n_members: int) -> TrainingRows | None:
+        return self.own.held_out(n_members)
+
+    def slot_weight(self, n_slots: int) -> Tensor:
+        return self.own.slot_weight(n_slots)
