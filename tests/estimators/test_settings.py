@@ -85,8 +85,8 @@ def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
 
 def test_weight_decay_grows_with_the_pairs_of_features_per_row():
     assert settings(n_rows=16_000, n_features=8).training.weight_decay == 0.1
-    assert settings(n_rows=4_330, n_features=30).training.weight_decay == pytest.approx(0.31, abs=0.01)
-    assert settings(n_rows=300, n_features=500).training.weight_decay == 1.0
+    assert settings(n_rows=4_330, n_features=30).training.weight_decay == pytest.approx(0.156, abs=0.001)
+    assert settings(n_rows=300, n_features=500).training.weight_decay == 2.0
     assert settings(n_rows=300, n_features=500, weight_decay=0.5).training.weight_decay == 0.5
 
 

@@ -72,7 +72,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     expert_dropout, encoder_dropout : float
         Shares dropped in training; the latter with ``encoder='mlp'`` only.
     weight_decay : float or None
-        Of AdamW; 0.1 unless given, and up to 1 where there are many pairs of features for every row.
+        Of AdamW; 0.1 unless given, and up to 2 where there are many pairs of features for every row.
     learning_rate : float
         Of AdamW. It stays until validation stops improving, then falls to zero.
     batch_size, max_epochs, early_stopping_rounds : int or None

@@ -156,7 +156,7 @@ def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: 
     has_dial = params["additivity"] is not None
     return TrainingConfig(
         learning_rate=params["learning_rate"],
-        weight_decay=_given(params["weight_decay"], min(1.0, max(0.1, 1.5 * n_features**2 / n_rows))),
+        weight_decay=_given(params["weight_decay"], min(2.0, max(0.1, 0.75 * n_features**2 / n_rows))),
         batch_size=batch_size,
         max_epochs=max_epochs,
         patience=patience,
