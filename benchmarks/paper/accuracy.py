@@ -1,12 +1,11 @@
 """All models on all tables of the paper, and NAE-D among the additive ones."""
 
-from benchmarks.datasets import dataset_named
 from benchmarks.models import entry_named
 from benchmarks.paper.drawing import Panel, draw_panels
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
 from benchmarks.paper.runs import DEFAULT, PAPER, Run, Settings, settings
 from benchmarks.paper.tables import N_FOLDS, is_at_hand
-from benchmarks.paper.verdicts import Figure, Line, Measured, comparison, judge
+from benchmarks.paper.verdicts import Figure, Line, Measured, comparison
 from benchmarks.tables import markdown_table
 
 __all__ = ["ADDITIVE", "EXPERIMENTS", "PEERS", "TABLES", "repeated"]

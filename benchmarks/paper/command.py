@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.durations import read_duration
 from benchmarks.paper.pages import Places, gather, write_page, write_pages
 from benchmarks.paper.pool import Limits, carry_out_all, carry_out_here
-from benchmarks.paper.registry import EXPERIMENTS, chosen, ordered, seconds_of
+from benchmarks.paper.registry import EXPERIMENTS, chosen, ordered, seconds_of, smoke_runs
 from benchmarks.paper.runs import Run
 from benchmarks.paper.search import draw_trials
 from benchmarks.paper.store import RunStore
@@ -77,7 +77,7 @@ def run_paper(given: argparse.Namespace) -> None:
 
 def reproduce(names: Sequence[str], store: RunStore, places: Places, *, is_smoke: bool = False) -> None:
     """Run what is not done of some experiments in this process, and make their pages."""
-    runs = [run.smoke() if is_smoke else run for run in ordered(chosen(names))]
+    runs = smoke_runs(chosen(names)) if is_smoke else ordered(chosen(names))
     carry_out_here([run for run in runs if not store.is_done(run)], store, device="cpu")
     show(names, store, places, is_smoke=is_smoke)
 
@@ -102,13 +102,12 @@ def _read(names: Sequence[str]) -> Ask:
 
 
 def _pending(ask: Ask, store: RunStore, given: argparse.Namespace) -> list[Run]:
-    runs = ordered(chosen(("all",) if ask.names == ("list",) else ask.names))
+    experiments = chosen(("all",) if ask.names == ("list",) else ask.names)
+    runs = smoke_runs(experiments) if given.smoke else ordered(experiments)
     if given.models:
         runs = [run for run in runs if run.model in given.models.split(",")]
     if given.laptop:
         runs = [run for run in runs if seconds_of(run) <= LAPTOP_SECONDS and not run.is_timed]
-    if given.smoke:
-        runs = [run.smoke() for run in runs]
     return [run for run in runs if not store.is_done(run)]
 
 

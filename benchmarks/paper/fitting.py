@@ -3,6 +3,8 @@
 import time
 import warnings
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import packages_distributions, version
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from benchmarks.paper.described import describe, describe_ebm
 from benchmarks.paper.runs import PAPER, Run, is_ours
 from benchmarks.paper.store import Report
 from benchmarks.paper.tables import SIMULATIONS, read
-from nae import metrics, presets
+from nae import __version__, metrics, presets
 from nae._optional import require
 from nae.errors import MissingDependencyError, NAEWarning
 from nae.tables import TableModel
@@ -174,11 +176,13 @@ def _rmse(predicted: NDArray[Any], target: NDArray[Any]) -> float:
     return float(np.sqrt(np.mean((predicted - target) ** 2)))
 
 
+@cache
+def _distributions() -> dict[str, list[str]]:
+    """Return the packages by the modules they bring; it takes a second to find out."""
+    return dict(packages_distributions())
+
+
 def _versions(*modules: str) -> dict[str, str]:
-    from importlib.metadata import packages_distributions, version
-
-    import nae
-
-    known = packages_distributions()
+    known = _distributions()
     names = {known[module][0] for module in modules if module in known and module != "nae"}
-    return {name: version(name) for name in sorted(names)} | {"nae": nae.__version__}
+    return {name: version(name) for name in sorted(names)} | {"nae": __version__}

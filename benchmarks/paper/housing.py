@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from benchmarks.paper.drawing import Curve, Panel, draw_curves, draw_panels
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
-from benchmarks.paper.runs import DEFAULT, PAPER, Run, default_run, paper_run, settings
+from benchmarks.paper.runs import DEFAULT, PAPER, Run, default_run, settings
 from benchmarks.paper.verdicts import Figure, Line, Measured, comparison
 from nae import plots
 

@@ -66,9 +66,16 @@ def main() -> None:
     store, device = RunStore(Path(sys.argv[1])), sys.argv[2]
     for line in sys.stdin:
         run = Run.from_dict(json.loads((Path(line.strip()) / "run.json").read_text()))
-        report = _carry_out(run, store, device, threads=1 if is_ours(run) else 2)
+        report = _carry_out(run, store, device, threads=_threads(run))
         answers.write(f"{_line(report)}\n")
         answers.flush()
+
+
+def _threads(run: Run) -> int:
+    """Return how many threads a run may have: peers two, and all where the machine is theirs."""
+    if is_ours(run):
+        return 1
+    return (os.cpu_count() or 1) if run.is_timed else 2
 
 
 def _carry_out(run: Run, store: RunStore, device: str, *, threads: int) -> Report:

@@ -9,7 +9,7 @@ from benchmarks.paper.runs import PAPER, Run, is_ours
 from benchmarks.paper.tables import SIMULATIONS
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["EXPERIMENTS", "chosen", "ordered", "seconds_of"]
+__all__ = ["EXPERIMENTS", "chosen", "ordered", "seconds_of", "smoke_runs"]
 
 _ORDER = (
     "accuracy", "unimodal", "multimodal", "sim-lambda", "longitude", "lambda", "theory", "datasets", "search", "sparsity",
@@ -18,6 +18,7 @@ _ORDER = (
 )  # fmt: skip
 _GROUPS = (accuracy, simulations, housing, scaling, sizes, costs, search, theory)
 _FOUND = {experiment.name: experiment for group in _GROUPS for experiment in group.EXPERIMENTS}
+_SMOKE_PEERS = ("linear", "nam", "ebm-additive", "ebm")
 EXPERIMENTS: tuple[Experiment, ...] = tuple(_FOUND[name] for name in _ORDER)
 
 
@@ -39,6 +40,12 @@ def ordered(experiments: Iterable[Experiment]) -> list[Run]:
     return sorted(runs, key=lambda run: (run.is_timed, _rank(run), seconds_of(run), run.path))
 
 
+def smoke_runs(experiments: Iterable[Experiment]) -> list[Run]:
+    """Return a little of every kind: small versions of first repetitions, with few of the peers."""
+    runs = [run for run in ordered(experiments) if run.is_first and (is_ours(run) or run.model in _SMOKE_PEERS)]
+    return [run.smoke() for run in runs]
+
+
 def seconds_of(run: Run) -> float:
     """Return about how long a run takes with a GPU that it shares."""
     if run.is_timed:
@@ -55,7 +62,9 @@ def seconds_of(run: Run) -> float:
 
 
 def _rank(run: Run) -> int:
-    """Return how soon a run is wanted: a first look at everything before anything is repeated."""
+    """Return how soon a run is wanted: a first look at everything before anything is repeated, and the search last."""
+    if "learning_rate" in dict(run.settings):
+        return 5
     if is_ours(run):
         return (0 if run.model == PAPER else 1) if run.is_first else 2
     is_dear = entry_named(run.model).name in ("ebm", "node", "node-ga2m", "nb2m", "catboost")

@@ -1,5 +1,6 @@
 """What a run of the paper is: a table, a model, its settings, a seed or a fold."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -16,6 +17,9 @@ PAPER = "paper"
 """Our estimators with the paper's encoder and the hyper-parameters it gives for the table."""
 DEFAULT = "default"
 """Our estimators as they come."""
+
+LONGEST = 120
+"""Characters of a folder's name; file systems allow about twice as many."""
 
 
 def settings(**values: Value) -> Settings:
@@ -90,4 +94,8 @@ def is_ours(run: Run) -> bool:
 
 
 def _slug(name: str, values: Settings) -> str:
-    return ",".join([name, *(f"{key}={value}" for key, value in values)])
+    """Return a name for a folder: the settings in words, or a digest of them where that would be too long."""
+    words = ".".join(f"{key}-{value}" for key, value in values)
+    if len(words) > LONGEST:
+        words = hashlib.sha256(words.encode()).hexdigest()[:12]
+    return f"{name}.{words}" if words else name

@@ -128,6 +128,17 @@ def _show_lambda(results: Results) -> Section:
         )
         for strength, paper in zip(LAMBDAS, ADDITIVITIES, strict=True)
     ]
+    lines += [
+        Line(
+            f"additivity by exact value at λ = {strength:g}",
+            Figure(paper),
+            results.measured([_lambda_run(PAPER, strength)], "additivity_by_value"),
+            results.measured([_lambda_run(DEFAULT, strength)], "additivity_by_value"),
+            is_lower_better=None,
+            tolerance=0.1,
+        )
+        for strength, paper in zip(LAMBDAS, ADDITIVITIES, strict=True)
+    ]
     errors = [
         Line(
             f"RMSE at λ = {strength:g}",

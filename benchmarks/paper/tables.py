@@ -14,7 +14,7 @@ from benchmarks.datasets.reading import FOLDER
 from benchmarks.paper.runs import Run
 from nae.errors import ConfigError
 
-__all__ = ["COST_ROWS", "N_FOLDS", "SIMULATIONS", "is_at_hand", "read"]
+__all__ = ["COST_ROWS", "N_FOLDS", "SIMULATIONS", "SMOKE_FEATURES", "SMOKE_ROWS", "fold", "is_at_hand", "read"]
 
 N_FOLDS = 5
 SIMULATIONS: dict[str, Callable[..., tuple[dict[str, NDArray[Any]], NDArray[Any]]]] = {
@@ -26,6 +26,7 @@ SIMULATIONS: dict[str, Callable[..., tuple[dict[str, NDArray[Any]], NDArray[Any]
 }
 COST_ROWS = 5000
 SMOKE_ROWS = 400
+SMOKE_FEATURES = 4
 
 
 def is_at_hand(name: str) -> bool:
@@ -42,7 +43,8 @@ def read(run: Run) -> Split:
         X, y = SIMULATIONS[run.data](n_rows, seed=run.seed, **dict(run.options))
         return _split(Dataset(run.data, "regression", run.data.capitalize()), X, y)
     if run.data == "noise":
-        return _noise(int(dict(run.options)["n_features"] or 1))
+        n_features = int(dict(run.options)["n_features"] or 1)
+        return _noise(SMOKE_ROWS, min(n_features, SMOKE_FEATURES)) if run.is_smoke else _noise(COST_ROWS, n_features)
     dataset = dataset_named(run.data)
     if run.is_smoke:
         whole = _stand_in(dataset)
@@ -81,10 +83,10 @@ def _split(dataset: Dataset, X: dict[str, NDArray[Any]], y: NDArray[Any]) -> Spl
     return split(dataset, pd.DataFrame(X), y)
 
 
-def _noise(n_features: int) -> Split:
+def _noise(n_train: int, n_features: int) -> Split:
     """Return what the paper measures time on: rows of random numbers."""
     random = np.random.default_rng(0)
-    X = random.standard_normal((round(COST_ROWS / 0.7), n_features))  # 0.7 of the rows are for training
+    X = random.standard_normal((round(n_train / 0.7), n_features))  # 0.7 of the rows are for training
     y = X[:, 0] + random.standard_normal(len(X))
     return _split(Dataset("noise", "regression", "Noise"), {f"x{i}": X[:, i] for i in range(n_features)}, y)
 

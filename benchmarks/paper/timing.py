@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.paper.runs import PAPER, Run
 from benchmarks.paper.store import Report
-from benchmarks.paper.tables import COST_ROWS, SMOKE_ROWS
+from benchmarks.paper.tables import COST_ROWS, SMOKE_FEATURES, SMOKE_ROWS
 
 if TYPE_CHECKING:
     from nae.network import Network, NetworkConfig
@@ -37,6 +37,8 @@ def time_training(run: Run, *, device: str) -> Report:
 
     n_features, n_experts = int(dict(run.options)["n_features"] or 1), int(dict(run.settings)["n_experts"] or 1)
     n_rows, n_epochs, hidden = (SMOKE_ROWS, 2, 8) if run.is_smoke else (COST_ROWS, N_EPOCHS, HIDDEN)
+    if run.is_smoke:
+        n_features = min(n_features, SMOKE_FEATURES)
     is_paper, is_cuda = run.model == PAPER, device.startswith("cuda")
     network, rows = _made(n_features, n_experts, n_rows, hidden, is_paper=is_paper, device=device)
     if is_cuda:
