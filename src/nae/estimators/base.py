@@ -48,7 +48,9 @@ from nae.tables.archive import read_archive, save
 from nae.tables.explains import Explains
 from nae.tables.model import TableModel
 from nae.training import History
+from nae.training.checkpoint import Checkpoints
 from nae.training.device import fit_in_memory
+from nae.training.workers import ALONE, Workers
 
 if TYPE_CHECKING:
     from nae.scanning.chunks import Roles
@@ -194,9 +196,28 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def _fit_scan(self, scan: Scan, y: Any, sample_weight: Any, eval_set: Any, offset: Any) -> Self:
+    def fit_share(self, scan: Scan, y: Any, *, workers: Workers, checkpoints: Checkpoints | None = None) -> Self:
+        """Fit to this worker's share of the rows, together with the other workers: what ``nae.scale`` runs in each.
+
+        Every worker ends with the same model; with ``checkpoints`` a second try goes on where the first one ended.
+        """
+        if self.additivity == "auto":
+            raise ConfigError("additivity='auto' is several trainings; several workers share one. Pass a number.")
+        return self._fit_scan(scan, y, None, None, None, workers=workers, checkpoints=checkpoints)
+
+    def _fit_scan(
+        self,
+        scan: Scan,
+        y: Any,
+        sample_weight: Any,
+        eval_set: Any,
+        offset: Any,
+        *,
+        workers: Workers = ALONE,
+        checkpoints: Checkpoints | None = None,
+    ) -> Self:
         """Fit to files: target, weights and offset are names of columns."""
-        from nae.estimators.streaming import ScanPlan, read_roles, survey_roles
+        from nae.estimators.streaming import ScanPlan, WithSchema, read_roles, survey_roles
 
         if self.encoder == "mlp":
             raise ConfigError("encoder='mlp' needs its rows in memory; with a scan, leave encoder='piecewise'.")
@@ -204,31 +225,39 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             raise ConfigError("validation must be None with a scan; pass eval_set=(X, y) to choose validation rows.")
         is_verbose = bool(self.verbose)
         roles = read_roles(scan, y, sample_weight, offset)
-        scan, survey = survey_roles(
-            scan, roles, is_classes=is_classifier(self), feature_types=self.feature_types, is_verbose=is_verbose
+        scan, survey, n_own_rows = survey_roles(
+            scan,
+            roles,
+            is_classes=is_classifier(self),
+            feature_types=self.feature_types,
+            is_verbose=is_verbose,
+            workers=workers,
         )
         remember_columns(self, Columns(tuple(np.empty(0) for _ in roles.features), roles.features))
         task, class_weight = self._scan_task(survey, roles)
         total = survey.weight if survey.is_whole else None
         settings = self._resolve(survey.n_rows, total=total, n_features=len(roles.features))
         state = self._state_to_continue(roles.features, len(roles.features), task)
-        schema = survey.schema(n_knots=settings.n_knots, n_levels=settings.n_levels)
-        plan = ScanPlan(
-            scan, roles, survey, schema if state is None else self.model_.schema, task, settings, class_weight
-        )
+        schema = self.model_.schema if state else survey.schema(n_knots=settings.n_knots, n_levels=settings.n_levels)
+        if checkpoints is not None:
+            checkpoints = WithSchema(checkpoints, schema)
+            schema = checkpoints.schema
+        plan = ScanPlan(scan, roles, survey, schema, task, settings, class_weight, n_own_rows, workers)
         validation = None
         if eval_set is not None:
             validation = self._read_eval_set(eval_set, task, has_offset=bool(roles.offset))
         random = check_random_state(self.random_state)
         with plan.write(random, device=self.device, validation=validation, is_verbose=is_verbose) as written:
-            fitted = self._train(written.prepared, task, settings, state, seed=self._seed())
+            fitted = self._train(
+                written.prepared, task, settings, state, seed=self._seed(), workers=workers, checkpoints=checkpoints
+            )
             self._keep(
                 fitted,
                 written.prepared,
                 loss=task.loss.name,
                 n_rows=len(written.prepared.source),
-                n_validation_rows=written.n_validation_rows(self.n_members),
-                data_sha256=written.fingerprint,
+                n_validation_rows=written.n_validation_rows,
+                data_sha256=written.fingerprint if workers.count == 1 else None,
                 n_bad_rows=survey.bad_rows.count,
             )
         return self
@@ -320,7 +349,15 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         return Rows(columns, target, read_weight(sample_weight, columns.n_rows), shift)
 
     def _train(
-        self, prepared: Prepared, task: Task, settings: Settings, state: dict[str, AnyArray] | None, *, seed: int
+        self,
+        prepared: Prepared,
+        task: Task,
+        settings: Settings,
+        state: dict[str, AnyArray] | None,
+        *,
+        seed: int,
+        workers: Workers = ALONE,
+        checkpoints: Checkpoints | None = None,
     ) -> Fitted:
         def fit(settings: Settings, state: dict[str, AnyArray] | None) -> Fitted:
             return fit_model(
@@ -332,6 +369,8 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
                 callbacks=read_callbacks(self.callbacks),
                 is_verbose=bool(self.verbose),
                 state=state,
+                workers=workers,
+                checkpoints=checkpoints,
             )
 
         self.__dict__.pop("additivity_path_", None)

@@ -14,7 +14,7 @@ from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Category, Cells, Columns, Schema
 from nae.encoding.fingerprint import Fingerprint
 from nae.encoding.kinds import FeatureTypes
-from nae.errors import ConfigError, DataError, NAEWarning
+from nae.errors import ConfigError, DataError, NAEError, NAEWarning
 from nae.estimators.fitting import Prepared, Rows, Task, place_fit, to_tensors
 from nae.estimators.reading import random_folds, random_rows, read_offset
 from nae.estimators.settings import Settings
@@ -23,13 +23,17 @@ from nae.scanning.cache import RowCache, check_space, open_cache, plan_blocks
 from nae.scanning.chunks import Chunk, Roles, read_chunks
 from nae.scanning.scan import Scan
 from nae.scanning.source import CachedRows, Packing, concatenate
-from nae.scanning.survey import Survey, number_target, survey_scan
+from nae.scanning.survey import Findings, Survey, number_target, survey_rows
 from nae.tables.statistics import slot_weights
 from nae.training import TrainingRows
+from nae.training.checkpoint import Checkpoints, RunState
 from nae.training.data import VALIDATION_ROWS
+from nae.training.history import Epoch
 from nae.training.progress import pass_bar
+from nae.training.shares import SharedRows
+from nae.training.workers import ALONE, Workers
 
-__all__ = ["ScanPlan", "read_roles", "survey_roles"]
+__all__ = ["ScanPlan", "WithSchema", "read_roles", "survey_roles"]
 
 
 @contextmanager
@@ -40,16 +44,22 @@ def reported(scan: Scan, *, is_verbose: bool) -> Iterator[Scan]:
 
 
 def survey_roles(
-    scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes, is_verbose: bool
-) -> tuple[Scan, Survey]:
-    """Return the scan as it is to be read, and what the first pass over it found."""
+    scan: Scan,
+    roles: Roles,
+    *,
+    is_classes: bool,
+    feature_types: FeatureTypes,
+    is_verbose: bool,
+    workers: Workers = ALONE,
+) -> tuple[Scan, Survey, int]:
+    """Return the scan as it is to be read, what the first pass found with all workers, and this one's rows."""
     n_rows = scan.count_rows()
     if n_rows is not None:  # better said before the first pass than after it
         check_space(n_rows * (3 * len(roles.features) + 12), scan.cache_folder)
     scan = scan if is_classes else scan.with_numbers(roles.target)
     scan = scan.with_numbers([*roles.offset, *((roles.weight,) if roles.weight else ())])
     with reported(scan, is_verbose=is_verbose) as shown:
-        survey = survey_scan(shown, roles, is_classes=is_classes, feature_types=feature_types)
+        survey, n_own_rows = _survey_together(shown, roles, workers, is_classes=is_classes, feature_types=feature_types)
     if survey.bad_rows.count:
         warnings.warn(str(survey.bad_rows), NAEWarning, stacklevel=5)
     crowded = [column.name for column in survey.columns if not column.levels.is_exact]
@@ -60,7 +70,28 @@ def survey_roles(
             NAEWarning,
             stacklevel=5,
         )
-    return scan, survey
+    return scan, survey, n_own_rows
+
+
+def _survey_together(
+    scan: Scan, roles: Roles, workers: Workers, *, is_classes: bool, feature_types: FeatureTypes
+) -> tuple[Survey, int]:
+    """Survey this worker's rows and merge with what the others found; a complaint of one is raised by all."""
+    own: Findings | NAEError
+    try:
+        own = survey_rows(scan, roles, is_classes=is_classes, feature_types=feature_types)
+    except NAEError as error:
+        if workers.count == 1:
+            raise
+        own = error
+    found = workers.gather(own)
+    for one in found:
+        if isinstance(one, NAEError):
+            raise one
+    n_own_rows = found[workers.rank].n_rows
+    for other in found[1:]:
+        found[0].merge(other)
+    return found[0].survey(is_classes=is_classes), n_own_rows
 
 
 def read_roles(scan: Scan, y: Any, sample_weight: Any, offset: Any) -> Roles:
@@ -85,19 +116,30 @@ def read_roles(scan: Scan, y: Any, sample_weight: Any, offset: Any) -> Roles:
     return Roles(features, target, weight, base)
 
 
+class WithSchema:
+    """Checkpoints that know the schema: a sketch of the same rows may place the knots of a second try elsewhere."""
+
+    def __init__(self, inner: Checkpoints, schema: Schema) -> None:
+        self.inner, self.schema = inner, schema
+        state = inner.latest()
+        if state is not None:
+            self.schema = Schema.from_dict(state.values["schema"], state.tensors["knots"].numpy())
+
+    def latest(self) -> RunState | None:
+        return self.inner.latest()
+
+    def save(self, state: RunState, epoch: Epoch) -> None:
+        tensors = {**state.tensors, "knots": torch.as_tensor(self.schema.knots)}
+        self.inner.save(RunState(tensors, {**state.values, "schema": self.schema.to_dict()}), epoch)
+
+
 @dataclass(frozen=True, eq=False)
 class Written:
     """The cache, ready to train on, and what was counted while it was written."""
 
     prepared: Prepared
-    n_rows: int
-    fold_counts: IntArray
-    fingerprint: str
-
-    def n_validation_rows(self, n_members: int) -> int:
-        """Return how many rows are held out."""
-        validation = self.prepared.validation
-        return int(self.fold_counts[:n_members].sum()) if validation is None else len(validation)
+    n_validation_rows: int
+    fingerprint: str  # of this worker's rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +153,8 @@ class ScanPlan:
     task: Task
     settings: Settings
     class_weight: Array
+    n_own_rows: int  # of this worker; the survey is that of all
+    workers: Workers = ALONE
 
     @property
     def mean_weight(self) -> float:
@@ -126,8 +170,8 @@ class ScanPlan:
         """Read the rows a second time, yield them as a cache, and take it away again."""
         n_folds = None if validation is not None or self.settings.is_small else self.settings.n_folds
         is_held_out = validation is None and n_folds is None and not self.settings.is_small and self.survey.n_rows > 1
-        n_train = self._count_training_rows() if is_held_out else self.survey.n_rows
-        n_batches = max(1, round(n_train / self.settings.training.batch_size))
+        n_train = self._count_training_rows() if is_held_out else self.n_own_rows
+        n_batches = max(1, round(n_train * self.workers.count / self.settings.training.batch_size))
         starts = plan_blocks(n_train, n_batches, self.scan.block_rows)
         packing = self._packing(has_folds=n_folds is not None, is_exact=len(starts) == 2)
         fields = packing.fields()
@@ -137,22 +181,26 @@ class ScanPlan:
             with reported(self.scan, is_verbose=is_verbose) as scan:
                 for chunk in read_chunks(scan, self.roles, f"writing {size:.2f} GB to the cache"):
                     writer.add(chunk)
-            if writer.n_rows < self.survey.n_rows:
+            if writer.n_rows < self.n_own_rows:
                 raise DataError("The files changed while they were read: the second pass found fewer rows.")
             found = concatenate(writer.held_out) if writer.held_out else self._tensors(validation)
             inputs = piecewise_inputs(self.schema, self.settings.n_ramps)
             place = place_fit(device, self.settings, inputs, self.survey.n_rows)
+            source = CachedRows(cache, packing, place.device)
+            sample = self.workers.gather(writer.sample())
             prepared = Prepared(
                 self.schema,
                 inputs,
-                CachedRows(cache, packing, place.device),
+                source if self.workers.count == 1 else SharedRows(source, self.workers),
                 None if found is None else found.to(place.device),
-                writer.sampled_cells(),
-                np.concatenate(writer.sampled_weights),
+                Cells(np.concatenate([one[0] for one in sample]), np.concatenate([one[1] for one in sample])),
+                np.concatenate([one[2] for one in sample]),
                 place,
-                writer.slot_weight,
+                sum(self.workers.gather(writer.slot_weight)),
             )
-            yield Written(prepared, writer.n_rows, writer.fold_counts, writer.fingerprint.hexdigest())
+            n_held_out = int(writer.fold_counts[: self.settings.network.n_members].sum()) if n_folds else 0
+            n_held_out = n_held_out if found is None else len(found)
+            yield Written(prepared, sum(self.workers.gather(n_held_out)), writer.fingerprint.hexdigest())
 
     def _tensors(self, rows: Rows | None) -> TrainingRows | None:
         if rows is None:
@@ -162,7 +210,7 @@ class ScanPlan:
 
     def _count_training_rows(self) -> int:
         """Return how many rows are left when every chunk holds out its share, as scikit-learn rounds it."""
-        n_rows, size = self.survey.n_rows, self.scan.block_rows
+        n_rows, size = self.n_own_rows, self.scan.block_rows
         chunks = [size] * (n_rows // size) + [n_rows % size] * (n_rows % size > 0)
         return sum(n - math.ceil(self.settings.validation_size * n) if n > 1 else n for n in chunks)
 
@@ -265,6 +313,6 @@ class _Writer:
         self._fractions.append(cells.fraction[:: self.step])
         self.sampled_weights.append(weights[:: self.step])
 
-    def sampled_cells(self) -> Cells:
-        """Return the cells of the remembered rows."""
-        return Cells(np.concatenate(self._slots), np.concatenate(self._fractions))
+    def sample(self) -> tuple[IntArray, Array, Array]:
+        """Return slots, fractions and weights of the remembered rows."""
+        return np.concatenate(self._slots), np.concatenate(self._fractions), np.concatenate(self.sampled_weights)

@@ -71,6 +71,14 @@ class ValueSketch:
         values, weights = _combine(found[:, 0], found[:, 1])
         return values, weights * self.unit
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "kll": None if self.kll is None else self.kll.serialize()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.kll is not None:
+            self.kll = require("datasketches", extra="scale").kll_doubles_sketch.deserialize(state["kll"])
+
     def _add(self, values: Array, weights: Array) -> None:
         self.values, self.weights = _combine(
             np.concatenate([self.values, values]), np.concatenate([self.weights, weights])
@@ -136,6 +144,14 @@ class LevelSketch:
         kinds = require("datasketches", extra="scale").frequent_items_error_type
         found = self.sketch.get_frequent_items(kinds.NO_FALSE_NEGATIVES)
         return {level: upper / _WEIGHT_STEPS for level, _, _, upper in found}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "sketch": None if self.sketch is None else self.sketch.serialize()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.sketch is not None:
+            self.sketch = require("datasketches", extra="scale").frequent_strings_sketch.deserialize(state["sketch"])
 
     def _add(self, levels: list[str], counts: list[float]) -> None:
         if self.sketch is not None:

@@ -19,7 +19,7 @@ from nae.scanning.chunks import Chunk, Roles, read_chunks
 from nae.scanning.scan import Scan
 from nae.scanning.sketches import EXACT, LevelSketch, ValueSketch
 
-__all__ = ["ColumnSurvey", "Survey", "survey_scan"]
+__all__ = ["ColumnSurvey", "Findings", "Survey", "survey_rows"]
 
 _LARGEST = 1e100  # squares of targets must be finite
 _MOST_CLASSES = 10_000
@@ -124,10 +124,12 @@ class Survey:
         return Schema(tuple(one.feature(n_knots=n_knots, n_levels=n_levels) for one in self.columns))
 
 
-class _Totals:
-    """What the survey adds up besides the columns."""
+class Findings:
+    """What some of the rows hold; those of two parts of a table merge, wherever they were found."""
 
     def __init__(self) -> None:
+        self.columns: list[ColumnSurvey] = []
+        self.bad_rows = BadRows()
         self.n_rows, self.weight, self.is_whole = 0, 0.0, True
         self.moments: TargetMoments | None = None
         self.least = np.inf
@@ -147,6 +149,45 @@ class _Totals:
         self.moments = moments if self.moments is None else self.moments.merge(moments)
         self.least = min(self.least, float(values.min()))
 
+    def merge(self, other: "Findings") -> None:
+        """Add what was found in other rows of the same table."""
+        if not self.columns:
+            self.columns = other.columns
+        elif other.columns:
+            for own, more in zip(self.columns, other.columns, strict=True):
+                own.merge(more)
+        self.n_rows += other.n_rows
+        self.weight += other.weight
+        self.is_whole = self.is_whole and other.is_whole
+        if self.moments is None or other.moments is None:
+            self.moments = self.moments or other.moments
+        else:
+            self.moments = self.moments.merge(other.moments)
+        self.least = min(self.least, other.least)
+        for label, weight in other.classes.items():
+            self.classes[label] = self.classes.get(label, 0.0) + weight
+        self.labels += other.labels
+        for bad in other.bad_rows.first:
+            self.bad_rows.add(bad)
+        self.bad_rows.count += other.bad_rows.count - len(other.bad_rows.first)
+
+    def survey(self, *, is_classes: bool) -> Survey:
+        """Return the survey of all rows."""
+        if self.n_rows == 0:
+            raise DataError("A scan must have rows of positive weight; this one has none.")
+        classes = _sorted_classes(self) if is_classes else np.empty(0)
+        return Survey(
+            tuple(self.columns),
+            self.n_rows,
+            self.weight,
+            self.is_whole,
+            self.moments,
+            self.least,
+            classes,
+            np.array([self.classes[label] for label in classes.tolist()]),
+            self.bad_rows,
+        )
+
     def _count_classes(self, chunk: Chunk, name: str) -> None:
         labels = chunk.target[0]
         missing = is_missing(labels)
@@ -161,36 +202,22 @@ class _Totals:
         self.labels.append(found[:1])  # remembers the type
 
 
-def survey_scan(scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes) -> Survey:
+def survey_rows(scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes) -> Findings:
     """Read all rows once and return what they hold."""
     kinds = _kinds(scan, roles.features, feature_types)
-    columns: list[ColumnSurvey] = []
-    totals, bad_rows = _Totals(), BadRows()
-    for chunk in read_chunks(scan, roles, "surveying", bad_rows=bad_rows):
+    found = Findings()
+    for chunk in read_chunks(scan, roles, "surveying", bad_rows=found.bad_rows):
         weight = None if roles.weight is None else chunk.weight
-        if not columns:
+        if not found.columns:
             unit = 1.0 if weight is None else float(weight.mean())
-            columns = [
+            found.columns = [
                 ColumnSurvey(name, kind, reason, unit=unit)
                 for name, (kind, reason) in zip(roles.features, kinds, strict=True)
             ]
-        totals.update(chunk, roles, is_classes=is_classes)
-        for column, array in zip(columns, chunk.columns.arrays, strict=True):
+        found.update(chunk, roles, is_classes=is_classes)
+        for column, array in zip(found.columns, chunk.columns.arrays, strict=True):
             column.update(array, weight, chunk)
-    if totals.n_rows == 0:
-        raise DataError("A scan must have rows of positive weight; this one has none.")
-    classes = _sorted_classes(totals) if is_classes else np.empty(0)
-    return Survey(
-        tuple(columns),
-        totals.n_rows,
-        totals.weight,
-        totals.is_whole,
-        totals.moments,
-        totals.least,
-        classes,
-        np.array([totals.classes[label] for label in classes.tolist()]),
-        bad_rows,
-    )
+    return found
 
 
 def number_target(chunk: Chunk, roles: Roles) -> Array:
@@ -212,9 +239,9 @@ def number_target(chunk: Chunk, roles: Roles) -> Array:
     return np.column_stack(columns)
 
 
-def _sorted_classes(totals: _Totals) -> AnyArray:
+def _sorted_classes(found: Findings) -> AnyArray:
     try:
-        labels = np.array(sorted(totals.classes), dtype=np.concatenate(totals.labels).dtype)  # type: ignore[type-var]
+        labels = np.array(sorted(found.classes), dtype=np.concatenate(found.labels).dtype)  # type: ignore[type-var]
     except TypeError:
         raise DataError("Classes must be of one type; got a mixture such as text and numbers.") from None
     if len(labels) < 2:

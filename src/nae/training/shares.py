@@ -34,7 +34,9 @@ class SharedRows:
 
     def batches(self, n_batches: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
         """Yield this worker's part of every batch; ``batch_size`` counts the rows of all workers."""
-        return self.own.batches(n_batches, self.local_size(n_batches), generator)
+        size = self.local_size(n_batches)
+        for part in self.own.batches(n_batches, size, generator):
+            yield part[:size]
 
     def local_size(self, n_batches: int) -> int:
         """Return the rows of a batch that one worker has."""
