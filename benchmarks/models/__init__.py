@@ -70,7 +70,7 @@ NETWORKS: tuple[Entry, ...] = (
     Entry(
         "nam",
         "NAM",
-        Neural("nam", Recipe(max_epochs=300, batch_size=512, learning_rate=2e-3)),
+        Neural("nam", Recipe(max_epochs=300, batch_size=512, learning_rate=2e-3, output_penalty=1e-4)),
         is_additive=True,
         complexity="O(n)",
         paper_label="NAM",
@@ -78,14 +78,14 @@ NETWORKS: tuple[Entry, ...] = (
     Entry(
         "na2m",
         "NA²M",
-        Neural("nam", Recipe(max_epochs=200, batch_size=512, learning_rate=2e-3), has_pairs=True),
+        Neural("nam", Recipe(max_epochs=200, batch_size=512, learning_rate=2e-3, output_penalty=1e-4), has_pairs=True),
         complexity="O(n²)",
         paper_label="NA²M",
     ),
     Entry(
         "nbm",
         "NBM",
-        Neural("nbm", Recipe(max_epochs=200, batch_size=512, learning_rate=2e-3)),
+        Neural("nbm", Recipe(max_epochs=200, batch_size=512, learning_rate=2e-3, output_penalty=1e-4)),
         is_additive=True,
         complexity="O(n)",
         paper_label="NBM",
@@ -93,7 +93,7 @@ NETWORKS: tuple[Entry, ...] = (
     Entry(
         "nb2m",
         "NB²M",
-        Neural("nbm", Recipe(max_epochs=100, batch_size=512, learning_rate=2e-3), has_pairs=True),
+        Neural("nbm", Recipe(max_epochs=100, batch_size=512, learning_rate=2e-3, output_penalty=1e-4), has_pairs=True),
         complexity="O(n²)",
         paper_label="NB²M",
     ),

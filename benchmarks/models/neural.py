@@ -109,16 +109,13 @@ class FittedNetwork:
 
     def terms(self, X: "pd.DataFrame") -> Terms:
         """Return the terms of an additive network; others have none and raise ``TypeError``."""
-        import torch
-
         from benchmarks.models.networks import AdditiveNetwork
+        from benchmarks.models.networks.training import evaluate_terms
 
         if not isinstance(self.network, AdditiveNetwork):
             raise TypeError(f"Terms must be asked of an additive network; {type(self.network).__name__} is not one.")
-        self.network.eval()
-        with torch.no_grad():
-            values = self.network.terms(self._features(X)).double().cpu().numpy()
-            intercept = self.network.intercept.double().cpu().numpy()
+        values = evaluate_terms(self.network, self._features(X)).double().cpu().numpy()
+        intercept = self.network.intercept.detach().double().cpu().numpy()
         names = tuple(tuple(self.inputs.names[i] for i in key) for key in self.network.keys)
         return Terms(names, values * self.scale.spread, intercept * self.scale.spread + self.scale.centre)
 

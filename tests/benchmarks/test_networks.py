@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch", reason="the extra 'train' brings it")
 
 from benchmarks.datasets import Dataset, Split, Task, split  # noqa: E402
 from benchmarks.models import NETWORKS, Budget, Entry, entry_named  # noqa: E402
+from benchmarks.models.networks import training  # noqa: E402
 from benchmarks.models.networks.sparse import entmax, entmoid  # noqa: E402
 from benchmarks.models.networks.trees import Forest, NodeGAM  # noqa: E402
 from benchmarks.models.neural import FittedNetwork, Neural  # noqa: E402
@@ -114,6 +115,15 @@ def test_training_stops_early_and_keeps_the_best_weights() -> None:
     trained = entry.model.fit(noise, Budget(threads=1, max_epochs=200)).estimator.trained
     assert trained.n_epochs < 200
     assert trained.best_epoch == trained.n_epochs - 1 - entry.model.recipe.patience
+
+
+def test_few_terms_at_once_give_what_all_at_once_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = toy("product", 200)
+    network = network_of(entry_named("na2m"), rows)
+    scores, terms = network.scores(rows.test.X), network.terms(rows.test.X).values
+    monkeypatch.setattr(training, "EVALUATED", 40)
+    np.testing.assert_allclose(network.scores(rows.test.X), scores, rtol=1e-5)
+    np.testing.assert_allclose(network.terms(rows.test.X).values, terms, atol=1e-6)
 
 
 def test_a_black_box_has_no_terms() -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from benchmarks.models.networks.base import AdditiveNetwork, gather_inputs, keys_of
+from benchmarks.models.networks.base import AdditiveNetwork, Key, keys_of
 from benchmarks.models.networks.dense import SideBySide
 
 __all__ = ["NAM", "NBM"]
@@ -16,6 +16,8 @@ class NAM(AdditiveNetwork):
 
     Widths and plain rectifiers are those of the comparison by Radenovic et al. (2022).
     """
+
+    pair_index: Tensor
 
     def __init__(
         self,
@@ -28,7 +30,7 @@ class NAM(AdditiveNetwork):
     ) -> None:
         super().__init__()
         self.keys = keys_of(n_features, has_pairs=has_pairs)
-        self.n_features = n_features
+        self.register_buffer("pair_index", _index(self.keys[n_features:]))
         self.single = SideBySide(n_features, (1, *hidden, n_outputs), dropout=dropout)
         n_pairs = len(self.keys) - n_features
         self.pairs = SideBySide(n_pairs, (2, *hidden, n_outputs), dropout=dropout) if n_pairs else None
@@ -38,7 +40,7 @@ class NAM(AdditiveNetwork):
         single: Tensor = self.single(x[:, :, None])
         if self.pairs is None:
             return single
-        return torch.cat([single, self.pairs(gather_inputs(x, self.keys[self.n_features :]))], dim=1)
+        return torch.cat([single, self.pairs(x[:, self.pair_index])], dim=1)
 
 
 class NBM(AdditiveNetwork):
@@ -46,6 +48,8 @@ class NBM(AdditiveNetwork):
 
     NB²M has a second basis, of two inputs, that all pairs share.
     """
+
+    pair_index: Tensor
 
     def __init__(
         self,
@@ -60,7 +64,7 @@ class NBM(AdditiveNetwork):
     ) -> None:
         super().__init__()
         self.keys = keys_of(n_features, has_pairs=has_pairs)
-        self.n_features = n_features
+        self.register_buffer("pair_index", _index(self.keys[n_features:]))
         n_pairs = len(self.keys) - n_features
         self.single = _Basis(1, hidden, n_bases[0], dropout=dropout)
         self.mix_single = _mixture(n_features, n_bases[0], n_outputs)
@@ -73,8 +77,12 @@ class NBM(AdditiveNetwork):
         single = torch.einsum("btk,tko->bto", self.drop(self.single(x[:, :, None])), self.mix_single)
         if self.pairs is None:
             return single
-        bases = self.drop(self.pairs(gather_inputs(x, self.keys[self.n_features :])))
+        bases = self.drop(self.pairs(x[:, self.pair_index]))
         return torch.cat([single, torch.einsum("btk,tko->bto", bases, self.mix_pairs)], dim=1)
+
+
+def _index(pairs: tuple[Key, ...]) -> Tensor:
+    return torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)
 
 
 class _Basis(nn.Module):

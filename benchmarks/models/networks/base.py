@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from itertools import combinations
 
-import torch
 from torch import Tensor, nn
 
 __all__ = ["AdditiveNetwork", "Key", "Network", "keys_of"]
@@ -42,9 +41,3 @@ def keys_of(n_features: int, *, has_pairs: bool) -> tuple[Key, ...]:
     """Return the keys of all features, then of all pairs."""
     single: list[Key] = [(i,) for i in range(n_features)]
     return tuple(single + (list(combinations(range(n_features), 2)) if has_pairs else []))
-
-
-def gather_inputs(x: Tensor, keys: tuple[Key, ...]) -> Tensor:
-    """Return the inputs of terms of equally many features (row, term, feature of term)."""
-    index = torch.tensor(keys, device=x.device)
-    return x[:, index]

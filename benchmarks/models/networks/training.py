@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from benchmarks.models.networks.base import AdditiveNetwork, Network
 from benchmarks.models.recipe import Recipe
 
-__all__ = ["Rows", "Trained", "evaluate", "seeded", "train"]
+__all__ = ["Rows", "Trained", "evaluate", "evaluate_terms", "seeded", "train"]
 
-EVALUATED = 4096
-"""Rows at once where no gradient is needed; fewer where a network has many terms."""
+EVALUATED = 2**18
+"""Terms, or features where there are none, that are computed at once where no gradient is needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,19 @@ def _run_epoch(
 def evaluate(network: Network, x: Tensor) -> Tensor:
     """Return the scores (row, output) of a network at rest."""
     network.eval()
-    return torch.cat([network(part) for part in x.split(EVALUATED)])
+    return torch.cat([network(part) for part in _parts(network, x)])
+
+
+@torch.no_grad()
+def evaluate_terms(network: AdditiveNetwork, x: Tensor) -> Tensor:
+    """Return the terms (row, term, output) of a network at rest."""
+    network.eval()
+    return torch.cat([network.terms(part) for part in _parts(network, x)])
+
+
+def _parts(network: Network, x: Tensor) -> tuple[Tensor, ...]:
+    n_terms = len(network.keys) if isinstance(network, AdditiveNetwork) else x.shape[1]
+    return x.split(max(1, EVALUATED // n_terms))
 
 
 def _loss(scores: Tensor, y: Tensor) -> Tensor:

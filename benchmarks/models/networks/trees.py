@@ -47,7 +47,7 @@ class NodeGAM(AdditiveNetwork):
     network is a sum of terms exactly. Before, the terms are those of the features that each tree prefers.
     """
 
-    is_hard: Tensor
+    turns: Tensor
 
     def __init__(
         self,
@@ -67,8 +67,7 @@ class NodeGAM(AdditiveNetwork):
         self.choices = nn.Parameter(torch.rand(n_layers, n_asked, n_trees, n_features))
         self.forests = nn.ModuleList([Forest(n_trees, depth) for _ in range(n_layers)])
         self.register_buffer("turns", torch.arange(depth) % n_asked)
-        self.register_buffer("temperature", torch.ones(()))
-        self.register_buffer("is_hard", torch.zeros((), dtype=torch.bool))
+        self.temperature, self.is_hard = 1.0, False
         self.dropout = nn.Dropout(dropout)
         self.head = nn.Parameter(torch.randn(n_layers * n_trees, n_outputs) * (n_layers * n_trees) ** -0.5)
         self.intercept = nn.Parameter(torch.zeros(n_outputs))
@@ -90,9 +89,8 @@ class NodeGAM(AdditiveNetwork):
     def settle(self, progress: float) -> bool:
         """Cool the choices, and make them for good after a share of the training."""
         share = min(1.0, progress / self.cooling)
-        self.temperature.fill_(COLDEST**share)
-        self.is_hard.fill_(share == 1.0)
-        return share == 1.0
+        self.temperature, self.is_hard = COLDEST**share, share == 1.0
+        return self.is_hard
 
     def _trees(self, x: Tensor) -> Tensor:
         """Return the answers of all trees (row, tree), layer by layer."""
