@@ -89,5 +89,5 @@ def divide(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any], *, rows: tuple[
     if dataset.task != "regression":
         labels, y = np.unique(y, return_inverse=True)
         n_classes = len(labels)
-    parts = (Part(X.iloc[chosen].reset_index(drop=True), y[chosen]) for chosen in rows)
-    return Split(dataset, *parts, n_classes=n_classes)
+    train, validation, test = (Part(X.iloc[chosen].reset_index(drop=True), y[chosen]) for chosen in rows)
+    return Split(dataset, train, validation, test, n_classes)

@@ -96,8 +96,8 @@ class _Basis(nn.Module):
         self.layers = nn.Sequential(*layers, nn.Linear(hidden[-1], n_bases))
 
     def forward(self, x: Tensor) -> Tensor:
-        values: Tensor = self.layers(x.flatten(0, 1))
-        return values.unflatten(0, x.shape[:2])
+        values: Tensor = self.layers(x.flatten(0, 1)).unflatten(0, x.shape[:2])
+        return values
 
 
 def _mixture(n_terms: int, n_bases: int, n_outputs: int) -> nn.Parameter:

@@ -13,7 +13,7 @@ __all__ = ["entmax", "entmoid"]
 
 def entmax(logits: Tensor) -> Tensor:
     """Return shares over the last axis that sum to 1, where small logits get exactly 0."""
-    shares: Tensor = _Entmax.apply(logits)
+    shares: Tensor = _Entmax.apply(logits)  # type: ignore[no-untyped-call]
     return shares
 
 
@@ -45,4 +45,5 @@ class _Entmax(torch.autograd.Function):
         (shares,) = ctx.saved_tensors
         root = shares.sqrt()
         weighted = gradient * root
-        return weighted - root * weighted.sum(dim=-1, keepdim=True) / root.sum(dim=-1, keepdim=True)
+        found: Tensor = weighted - root * weighted.sum(dim=-1, keepdim=True) / root.sum(dim=-1, keepdim=True)
+        return found

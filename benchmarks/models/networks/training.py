@@ -96,7 +96,8 @@ def evaluate_terms(network: AdditiveNetwork, x: Tensor) -> Tensor:
 
 def _parts(network: Network, x: Tensor) -> tuple[Tensor, ...]:
     n_terms = len(network.keys) if isinstance(network, AdditiveNetwork) else x.shape[1]
-    return x.split(max(1, EVALUATED // n_terms))
+    parts: tuple[Tensor, ...] = x.split(max(1, EVALUATED // n_terms))
+    return parts
 
 
 def _loss(scores: Tensor, y: Tensor) -> Tensor:
@@ -111,7 +112,7 @@ def _loss(scores: Tensor, y: Tensor) -> Tensor:
 def seeded(seed: int, *, threads: int, device: torch.device) -> Iterator[torch.Generator]:
     """Seed torch and set its threads for a block, leaving both as they were; yield a generator for the shuffling."""
     before = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with torch.random.fork_rng(devices=[device.index or 0] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         torch.set_num_threads(threads)
         try:

@@ -78,7 +78,8 @@ class NodeGAM(AdditiveNetwork):
         return tuple(sorted(set(self._key_of_trees()), key=lambda key: (len(key), key)))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.dropout(self._trees(x)) @ self.head + self.intercept
+        kept: Tensor = self.dropout(self._trees(x))
+        return kept @ self.head + self.intercept
 
     def terms(self, x: Tensor) -> Tensor:
         keys, trees = self.keys, self._trees(x)
