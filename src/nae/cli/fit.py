@@ -1,5 +1,7 @@
 """``nae fit``: from a table to a model file and a first opinion about it."""
 
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,23 +11,23 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from nae._typing import AnyArray
 from nae.cli.columns import check_finite, column_of, find_column, remarks
 from nae.cli.console import out, say
-from nae.cli.options import DataFile, parse_additivity, parse_duration
-from nae.cli.progress import watch_training
+from nae.cli.options import DataFiles, OnBadRows, parse_additivity, parse_duration
+from nae.cli.progress import Watch, watch_training
 from nae.cli.quality import Baseline, Measure, measure, quality_table, read_target
-from nae.cli.reading import read_file
+from nae.cli.reading import is_streamed, read_file
 from nae.cli.splits import Split, describe_split, split_rows
 from nae.cli.writing import check_folder
 from nae.encoding.columns import is_missing
 from nae.errors import ConfigError, DataError
+from nae.scanning import scan
 from nae.tables import TableModel
 
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
 
-__all__ = ["Recipe", "Task", "choose_task", "fit", "fit_table"]
+__all__ = ["Recipe", "Task", "choose_task", "fit", "fit_table", "show_result", "train_estimator"]
 
 _FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
 
@@ -58,7 +60,7 @@ class Recipe:
 
 
 def fit(
-    data: DataFile,
+    data: DataFiles,
     *,
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)],
     output: Annotated[
@@ -77,6 +79,9 @@ def fit(
     category: Annotated[
         list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
     ] = None,
+    on_bad_rows: OnBadRows = "error",
+    cache: Annotated[str | None, typer.Option(help="Folder for the cache of a table read in pieces.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Read a single file in pieces, too.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
@@ -84,9 +89,10 @@ def fit(
     """Fit a model to a table and write it to a file.
 
     The rows are split by chance into training and test rows; while training, each member validates on rows of its own.
-    Ctrl-C ends training and keeps the best model so far.
+    Ctrl-C ends training and keeps the best model so far. A file beyond a gigabyte, several files, a pattern or a folder
+    are read in pieces and need not fit in memory.
     """
-    path = _model_path(data, output)
+    path = _model_path(data[0], output)
     recipe = Recipe(
         task=task,
         loss=loss,
@@ -100,10 +106,18 @@ def fit(
         device=device,
         is_quiet=quiet,
     )
-    table = read_file(data)
-    dropped = {find_column(name, table) for name in ignore or ()}
-    table = table.select([name for name in table.column_names if name not in dropped])
-    fit_table(table, target, recipe).save(path)
+    if stream or is_streamed(data):
+        from nae.cli.streaming import fit_files
+
+        files = scan(data, on_bad_rows=on_bad_rows, cache_folder=cache)
+        estimator = fit_files(files.without(*(ignore or ())), target, recipe)
+    else:
+        table = read_file(data[0])
+        dropped = {find_column(name, table) for name in ignore or ()}
+        estimator = fit_table(
+            table.select([name for name in table.column_names if name not in dropped]), target, recipe
+        )
+    estimator.save(path)
     if not quiet:
         _say_what_next(path, data)
 
@@ -123,13 +137,16 @@ def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | 
     if not recipe.is_quiet:
         _describe(table, features, len(y) - len(known), split, reason)
     X = table.select(features)
-    estimator, is_interrupted = _train(X.take(training), y[training], name, recipe, is_classes=is_classes)
+    rows, known_target = X.take(training), y[training] if is_classes else pa.table({name: y[training]})
+    estimator, is_interrupted = train_estimator(
+        X, recipe, lambda one, _: one.fit(rows, known_target), is_classes=is_classes
+    )
     model = estimator.model_
     baseline = Baseline.of(y[training], model.classes)
     rows = test if len(test) else training
     measures = measure(model, X.take(rows), y[rows], baseline=baseline)
     if not recipe.is_quiet:
-        _show_result(model, measures, baseline, split, is_interrupted=is_interrupted)
+        show_result(model, measures, baseline, n_test=len(split.test), is_interrupted=is_interrupted)
     estimator.model_ = model.with_training(
         target=name,
         baseline=baseline.to_dict(),
@@ -144,7 +161,8 @@ def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | 
 def _model_path(data: str, output: str | None) -> Path:
     if output == "-" or (output is None and data == "-"):
         raise ConfigError("A model must be written to a file; give one with -o m.nae.")
-    path = Path(output if output is not None else f"{Path(data).name.split('.')[0]}.nae")
+    name = Path(data).name.split(".")[0].replace("*", "").replace("?", "") or Path(data).absolute().parent.name
+    path = Path(output if output is not None else f"{name}.nae")
     check_folder(str(path))
     if path.is_dir():
         raise ConfigError(f"A model must be written to a file; {path} is a folder.")
@@ -180,9 +198,10 @@ def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
             ) from None
 
 
-def _train(
-    X: pa.Table, y: AnyArray, name: str, recipe: Recipe, *, is_classes: bool
+def train_estimator(
+    X: pa.Table, recipe: Recipe, fit: Callable[[Any, Watch], Any], *, is_classes: bool
 ) -> "tuple[NAEClassifier | NAERegressor, bool]":
+    """Return the estimator of a recipe after ``fit`` was called with it, and whether Ctrl-C ended that early."""
     from nae.estimators import NAEClassifier, NAERegressor
 
     if is_classes and recipe.loss is not None:
@@ -203,7 +222,7 @@ def _train(
             **{key: value for key, value in given.items() if value is not None},
         )
         estimator.set_params(**dict(recipe.settings))
-        estimator.fit(X, y if is_classes else pa.table({name: y}))
+        fit(estimator, watch)
     estimator.set_params(callbacks=None)  # a file holds no code
     return estimator, watch.is_interrupted
 
@@ -217,13 +236,14 @@ def _describe(table: pa.Table, features: list[str], n_without: int, split: Split
     say(f"{len(split.training):,} rows to train and validate on, {len(split.test):,} kept apart to test.")
 
 
-def _show_result(
-    model: TableModel, measures: list[Measure], baseline: Baseline, split: Split, *, is_interrupted: bool
+def show_result(
+    model: TableModel, measures: list[Measure], baseline: Baseline, *, n_test: int, is_interrupted: bool
 ) -> None:
+    """Say how training ended and how good the model is."""
     training = model.training
     how = "Ctrl-C" if is_interrupted else training["stopped"]
     say(f"trained for {training['n_epochs']} epochs and kept the best, number {training['best_epoch']} ({how}).")
-    where = f"{len(split.test):,} test rows" if len(split.test) else "the training rows: there are too few to test"
+    where = f"{n_test:,} test rows" if n_test else "the training rows: there are too few to test"
     console = out()
     console.print(quality_table(f"Quality on {where}", measures, baseline.name))
     explanation = model.explain_global()
@@ -235,15 +255,17 @@ def _show_result(
     console.print(f"what matters most: {best}")
 
 
-def _say_what_next(path: Path, data: str) -> None:
-    table = "DATA" if data == "-" else data
+def _say_what_next(path: Path, data: list[str]) -> None:
+    is_many = is_streamed(data)
+    table = "DATA" if data == ["-"] else " ".join(map(shlex.quote, data[:2])) + " …" * (len(data) > 2)
     say(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB). Next:")
     steps = {
         f"nae explain {path}": "what the model does with every feature",
-        f"nae predict {path} {table} -o out.csv": "predictions",
-        f"nae report {path} {table} -o report.html": "a page with the model inside",
+        f"nae predict {path} {table} -o {'out/' if is_many else 'out.csv'}": "predictions",
         f"nae serve {path}": "predictions and explanations over HTTP",
     }
+    if not is_many:
+        steps[f"nae report {path} {table} -o report.html"] = "a page with the model inside"
     width = max(map(len, steps))
     for command, what in steps.items():
         say(f"  {command:{width}}  {what}")

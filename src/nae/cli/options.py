@@ -10,10 +10,30 @@ import typer
 from nae.errors import ConfigError, FormatError, did_you_mean
 from nae.tables import TableModel, load
 
-__all__ = ["DataFile", "Json", "ModelFile", "load_model", "parse_additivity", "parse_duration"]
+__all__ = [
+    "DataFile",
+    "DataFiles",
+    "Json",
+    "ModelFile",
+    "OnBadRows",
+    "load_model",
+    "parse_additivity",
+    "parse_duration",
+]
 
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, such as m.nae.", show_default=False)]
 DataFile = Annotated[str, typer.Argument(metavar="DATA", help="A table; - reads stdin.", show_default=False)]
+DataFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="A table; - reads stdin. Several files, a pattern or a folder are one table, read in pieces.",
+        show_default=False,
+    ),
+]
+OnBadRows = Annotated[
+    str, typer.Option("--on-bad-rows", help="Rows of several files that cannot be parsed: error, or skip and count.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

@@ -1,16 +1,19 @@
 """``nae predict``: a table with predictions beside it."""
 
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import typer
 
+from nae.cli.batch import predict_files
 from nae.cli.columns import align
 from nae.cli.console import say
-from nae.cli.options import DataFile, ModelFile, load_model
-from nae.cli.reading import read_file
+from nae.cli.options import DataFiles, ModelFile, OnBadRows, load_model
+from nae.cli.reading import is_streamed, read_file
 from nae.cli.writing import check_output, write_table
+from nae.errors import ConfigError
 from nae.tables import TableModel
 
 __all__ = ["predict"]
@@ -18,10 +21,13 @@ __all__ = ["predict"]
 
 def predict(
     model: ModelFile,
-    data: DataFile,
+    data: DataFiles,
     *,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; the ending is the format, - is stdout.")
+        str,
+        typer.Option(
+            "--output", "-o", help="Where to write; the ending is the format, - is stdout, a folder takes many files."
+        ),
     ] = "-",
     form: Annotated[
         str | None, typer.Option("--format", help="csv, tsv, parquet, arrow or jsonl, where there is no ending.")
@@ -30,19 +36,35 @@ def predict(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="Also write what each feature contributed, with its bounds.")
     ] = False,
+    on_bad_rows: OnBadRows = "error",
 ) -> None:
-    """Predict every row of a table."""
-    check_output(output, form=form)
+    """Predict every row of a table, or of many files into a folder.
+
+    A folder takes one output per file. Those that are finished are kept when the command is run again; delete them to
+    make them anew.
+    """
+    is_many = is_streamed(data) or output.endswith("/") or Path(output).is_dir()
+    if not is_many:
+        check_output(output, form=form)
     tables = load_model(model)
-    table = read_file(data)
-    rows = align(table, tables.schema)
-    found = _predictions(tables, rows)
-    if contributions:
-        found |= _contributions(tables, rows)
-    if keep:
-        kept = {name: table.column(i) for i, name in enumerate(table.column_names) if name not in found}
-        found = kept | found
-    write_table(pa.table(found), output, form=form)
+
+    def predicted(table: pa.Table) -> pa.Table:
+        rows = align(table, tables.schema)
+        found = _predictions(tables, rows)
+        if contributions:
+            found |= _contributions(tables, rows)
+        if keep:
+            kept = {name: table.column(i) for i, name in enumerate(table.column_names) if name not in found}
+            found = kept | found
+        return pa.table(found)
+
+    if is_many:
+        if output == "-" or Path(output).is_file():
+            raise ConfigError(f"Predictions of several files must go to a folder, such as -o out/; got {output!r}.")
+        predict_files(tables, data, Path(output), predicted, form=form, on_bad_rows=on_bad_rows)
+        return
+    table = read_file(data[0])
+    write_table(predicted(table), output, form=form)
     if output != "-":
         say(f"wrote {table.num_rows:,} predictions to {output}.")
 

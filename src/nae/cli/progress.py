@@ -41,6 +41,12 @@ class Watch:
         self._bar.update(self._task, completed=seconds / max(seconds + left, 1e-9), text="  ".join(words))
         return self.is_interrupted
 
+    def show_pass(self, what: str, done: int, total: int | None) -> None:
+        """Show how far the files were read."""
+        share = f" of {total:,}" if total else ""
+        completed = done / total if total else 0.0
+        self._bar.update(self._task, completed=completed, text=f"{what}: {done:,}{share} rows")
+
     def _seconds_left(self, epoch: int, n_epochs: int, seconds: float) -> float:
         left = seconds / epoch * (n_epochs - epoch)
         return left if self._time_limit is None else max(0.0, min(left, self._time_limit - seconds))

@@ -8,6 +8,7 @@ import lzma
 import re
 import sys
 import zipfile
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,22 @@ import pyarrow.parquet
 from nae.errors import DataError, did_you_mean
 from nae.scanning.dialect import Dialect, decode, guess_delimiter
 
-__all__ = ["read_file"]
+__all__ = ["is_streamed", "read_file"]
 
 _BLOCK = 2**31 - 2  # the most pyarrow takes at once
+_LARGE = 1 << 30  # bytes of a file that is better read in pieces
+
+
+def is_streamed(sources: list[str]) -> bool:
+    """Return whether a table is read in pieces: several files, a pattern, a folder, or a file that is large."""
+    if len(sources) != 1:
+        return True
+    path = Path(sources[0])
+    if sources[0] == "-":
+        return False
+    if path.is_file():
+        return path.stat().st_size > _LARGE
+    return path.is_dir() or has_magic(sources[0])
 
 
 def read_file(source: str) -> pa.Table:

@@ -259,6 +259,8 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
                 n_validation_rows=written.n_validation_rows,
                 data_sha256=written.fingerprint if workers.count == 1 else None,
                 n_bad_rows=survey.bad_rows.count,
+                n_unknown_rows=survey.bad_rows.n_unknown,
+                baseline=survey.baseline,
             )
         return self
 

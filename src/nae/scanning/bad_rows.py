@@ -25,6 +25,7 @@ class BadRows:
 
     count: int = 0
     first: list[BadRow] = field(default_factory=list)
+    n_unknown: int = 0  # rows left out since they have no value where one was asked for
 
     def add(self, bad: BadRow) -> None:
         """Count a row."""

@@ -137,18 +137,20 @@ class Scan:
 
         for number, file in enumerate(self.files.paths):
             for table, rows in self.files.read(number, names, handle):
-                batch = self._filter(RowBatch(table, file, rows), number)
+                batch = self._filter(RowBatch(table, file, rows), number, log)
                 if len(batch.rows):
                     yield replace(batch, table=batch.table.select(list(columns)))
 
-    def _filter(self, batch: RowBatch, file: int) -> RowBatch:
+    def _filter(self, batch: RowBatch, file: int, log: BadRows) -> RowBatch:
         import pyarrow as pa
 
         is_kept = np.ones(len(batch.rows), dtype=bool)
         if self.part is not None and len(batch.rows):
             is_kept &= self.part.holds(file, batch.rows)
         if self.known is not None:
-            is_kept &= np.asarray(batch.table.column(self.known).is_valid(nan_is_null=True))
+            is_known = np.asarray(batch.table.column(self.known).is_null(nan_is_null=True)) == 0
+            log.n_unknown += int((is_kept & ~is_known).sum())
+            is_kept &= is_known
         if is_kept.all():
             return batch
         return RowBatch(batch.table.filter(pa.array(is_kept)), batch.file, batch.rows[is_kept])

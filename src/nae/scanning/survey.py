@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -119,6 +120,13 @@ class Survey:
     class_weight: Array  # weight of every class
     bad_rows: BadRows
 
+    @property
+    def baseline(self) -> dict[str, Any]:
+        """The rule of somebody who knows nothing but the target: its mean, or the shares of its classes."""
+        if self.target is None:
+            return {"shares": (self.class_weight / self.class_weight.sum()).tolist()}
+        return {"mean": float(self.target.level[0])}
+
     def schema(self, *, n_knots: int, n_levels: int) -> Schema:
         """Return the features with their knots and levels."""
         return Schema(tuple(one.feature(n_knots=n_knots, n_levels=n_levels) for one in self.columns))
@@ -170,6 +178,7 @@ class Findings:
         for bad in other.bad_rows.first:
             self.bad_rows.add(bad)
         self.bad_rows.count += other.bad_rows.count - len(other.bad_rows.first)
+        self.bad_rows.n_unknown += other.bad_rows.n_unknown
 
     def survey(self, *, is_classes: bool) -> Survey:
         """Return the survey of all rows."""

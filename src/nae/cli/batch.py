@@ -1,0 +1,125 @@
+"""Predictions file to file: every finished output appears at once and is not made again; memory does not grow."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from nae.cli.columns import find_column
+from nae.cli.console import say
+from nae.cli.writing import FORMATS
+from nae.encoding.schema import Number
+from nae.errors import ConfigError, DataError, did_you_mean
+from nae.scanning import scan
+from nae.scanning.bad_rows import BadRows
+from nae.scanning.files import find_paths
+from nae.tables import TableModel
+
+__all__ = ["predict_files"]
+
+_ENDINGS = {kind: ending for ending, kind in reversed(FORMATS.items())}
+Predict = Callable[[pa.Table], pa.Table]
+
+
+def predict_files(
+    model: TableModel, sources: list[str], folder: Path, predict: Predict, *, form: str | None, on_bad_rows: str
+) -> None:
+    """Write the predictions of every file to a file of the same name in ``folder``; those that exist are kept."""
+    if form is not None and form not in FORMATS.values():
+        known = sorted(set(FORMATS.values()))
+        raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known)}")
+    outputs = _plan(find_paths(sources), folder, form)
+    folder.mkdir(parents=True, exist_ok=True)
+    n_rows, bad_rows = 0, BadRows()
+    todo = {path: output for path, output in outputs.items() if not output.exists()}
+    for path, output in todo.items():
+        n_here = _predict_file(model, path, output, predict, on_bad_rows=on_bad_rows, bad_rows=bad_rows)
+        n_rows += n_here
+        say(f"wrote {n_here:,} predictions to {output}.")
+    if len(todo) < len(outputs):
+        say(f"kept {len(outputs) - len(todo):,} files that were there already.")
+    if bad_rows.count:
+        say(f"note: {bad_rows}")
+    say(f"{n_rows:,} predictions in {len(todo):,} files.")
+
+
+def _plan(paths: list[str], folder: Path, form: str | None) -> dict[str, Path]:
+    """Return the output of every file; two inputs of one name would overwrite each other."""
+    outputs: dict[str, Path] = {}
+    for path in paths:
+        stem = Path(path).name.split(".")[0]
+        kind = form or FORMATS.get(_ending(path), "csv")
+        outputs[path] = folder / f"{stem}{_ENDINGS[kind]}"
+    twice = next((one for one in outputs.values() if list(outputs.values()).count(one) > 1), None)
+    if twice is not None:
+        raise DataError(f"Files must have different names to be predicted into one folder; two become {twice.name}.")
+    same = next((path for path, output in outputs.items() if output.absolute() == Path(path).absolute()), None)
+    if same is not None:
+        raise ConfigError(f"Predictions must go to another folder than the tables; {same} would be overwritten.")
+    return outputs
+
+
+def _ending(path: str) -> str:
+    endings = [ending.lower() for ending in Path(path).suffixes if ending.lower() in FORMATS]
+    return endings[-1] if endings else ""
+
+
+def _predict_file(
+    model: TableModel, path: str, output: Path, predict: Predict, *, on_bad_rows: str, bad_rows: BadRows
+) -> int:
+    rows = scan(path, on_bad_rows=on_bad_rows)
+    if model.schema.has_names:
+        header = pa.schema([(name, pa.null()) for name in rows.columns]).empty_table()
+        found = {one.name: find_column(one.name, header) for one in model.schema.features}
+        rows = rows.with_numbers(
+            [found[one.name] for one in model.schema.features if isinstance(one, Number) and not one.is_boolean]
+        )
+    partial = output.with_name(f".{output.name}.partial")
+    n_rows = 0
+    try:
+        with partial.open("wb") as sink:
+            writer = _Writer(sink, output.suffix)
+            for batch in rows.batches(rows.columns, bad_rows):
+                writer.write(predict(batch.table))
+                n_rows += batch.table.num_rows
+            writer.close()
+            sink.flush()
+            os.fsync(sink.fileno())
+        partial.replace(output)  # at once: an output that exists is whole
+    finally:
+        partial.unlink(missing_ok=True)
+    return n_rows
+
+
+class _Writer:
+    """Writes tables below each other to one file."""
+
+    def __init__(self, sink: IO[bytes], ending: str) -> None:
+        self._sink, self._kind = sink, FORMATS[ending]
+        self._writer: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        if self._kind == "jsonl":
+            for row in table.to_pylist():
+                self._sink.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
+            return
+        if self._writer is None:
+            self._writer = self._open(table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+    def _open(self, schema: pa.Schema) -> Any:
+        if self._kind == "parquet":
+            return pa.parquet.ParquetWriter(self._sink, schema)
+        if self._kind == "arrow":
+            return pa.ipc.new_file(self._sink, schema)
+        options = pa.csv.WriteOptions(delimiter="\t" if self._kind == "tsv" else ",", quoting_style="needed")
+        return pa.csv.CSVWriter(self._sink, schema, write_options=options)

@@ -1,0 +1,90 @@
+"""``nae fit`` of many files: the same as of one table, but the rows are never all in memory."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from nae.cli.columns import find_column
+from nae.cli.console import say
+from nae.cli.fit import Recipe, choose_task, show_result, train_estimator
+from nae.cli.quality import Baseline, measure, read_target
+from nae.errors import ConfigError, DataError
+from nae.scanning import Scan
+
+if TYPE_CHECKING:
+    from nae.estimators import NAEClassifier, NAERegressor
+
+__all__ = ["fit_files"]
+
+_GLANCE = 100_000  # rows that tell what the target is
+_TEST_ROWS = 200_000  # rows that quality is measured on
+
+
+def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERegressor":
+    """Fit, measure and describe a model of a scan; what is said goes to the terminal."""
+    header = pa.schema([(name, pa.null()) for name in scan.columns]).empty_table()
+    name = find_column(target, header, role="target column")
+    features = header.drop_columns([name])
+    if not 0 <= recipe.test_size < 1:
+        raise ConfigError(f"--test-size must be in [0, 1); got {recipe.test_size:g}.")
+    is_classes, reason = choose_task(recipe.task, _glance(scan, name), name)
+    scan = scan.where_known(name)
+    training, test = scan.split(recipe.test_size, seed=recipe.seed) if recipe.test_size else (scan, None)
+    if not recipe.is_quiet:
+        say(f"{len(scan.files):,} files, {features.num_columns:,} features; {reason}.")
+    estimator, is_interrupted = train_estimator(
+        features,
+        recipe,
+        lambda one, watch: one.fit(training.with_progress(watch.show_pass), y=name),
+        is_classes=is_classes,
+    )
+    model = estimator.model_
+    facts, baseline = model.training, Baseline.from_training(model) or Baseline()
+    rows = _sample(training if test is None else test, _TEST_ROWS, recipe.seed)
+    y = read_target(rows.column(name), name, classes=model.classes if is_classes else None)
+    measures = measure(model, rows.drop_columns([name]), y, baseline=baseline)
+    n_test = 0 if test is None else len(y)
+    if not recipe.is_quiet:
+        _say_left_out(facts["n_unknown_rows"], facts["n_rows"])
+        show_result(model, measures, baseline, n_test=n_test, is_interrupted=is_interrupted)
+    estimator.model_ = model.with_training(
+        target=name,
+        n_test_rows=n_test,
+        quality={one.name: one.value for one in measures},
+        baseline_quality={one.name: one.baseline for one in measures},
+    )
+    return estimator
+
+
+def _glance(scan: Scan, name: str) -> pa.ChunkedArray:
+    """Return the first values of a column."""
+    parts, n_rows = [], 0
+    for batch in scan.batches([name]):
+        parts.append(batch.table)
+        n_rows += batch.table.num_rows
+        if n_rows >= _GLANCE:
+            break
+    if not parts:
+        raise DataError("The files must hold rows; they hold none.")
+    return pa.concat_tables(parts).column(name)
+
+
+def _sample(scan: Scan, n_rows: int, seed: int) -> pa.Table:
+    """Return at most ``n_rows`` rows by chance, all of them where there are fewer."""
+    random, share = np.random.default_rng(seed), 1.0
+    found: list[pa.Table] = []
+    for batch in scan.batches(scan.columns):
+        found.append(batch.table.filter(pa.array(random.random(batch.table.num_rows) < share)))
+        while sum(table.num_rows for table in found) > n_rows:  # keep half of what is there and of what comes
+            share /= 2
+            found = [table.filter(pa.array(random.random(table.num_rows) < 0.5)) for table in found]
+    if not found:
+        raise DataError("No row is left to measure quality on; lower --test-size to 0.")
+    return pa.concat_tables(found)
+
+
+def _say_left_out(n_unknown: int, n_rows: int) -> None:
+    say(f"{n_rows:,} rows were trained on.")
+    if n_unknown:
+        say(f"{n_unknown:,} rows without a target are left out.")
