@@ -19,6 +19,7 @@ __all__ = ["gather_statistics", "with_statistics"]
 
 _MOST_ROWS = 2048  # rows that measure who changes whom
 _WORK = 4_000_000_000  # multiplications that may take
+_REACH = 30  # rows on either side that a knot with few rows of its own may draw on
 
 
 def with_statistics(model: TableModel, X: Any, *, sample_weight: Any = None) -> TableModel:
@@ -64,13 +65,38 @@ def _mean_effects(gate: MeanGate, cells: Cells, weights: Array, values: Array) -
     """Return E[c | x] at every slot, (slot, output).
 
     The effect under the mean gate plus the mean of what that leaves: exact for an additive model, where a plain mean of
-    the rows around a knot would smooth the curve, and defined where no row is.
+    the rows around a knot would smooth the curve, and defined where no row is. What it leaves is noise at a knot of
+    four rows, so knots of a number with few rows draw on their neighbours'.
     """
     curve = gate.slot_effects().mean(axis=-1)
+    schema = gate.model.schema
     if not has_context(gate.model):
         return np.asarray(curve)
-    rest = values - interpolate(curve, cells)
-    return np.asarray(curve + slot_means(cells, weights, rest, gate.model.schema.n_slots)).clip(*_bounds(gate.model))
+    rest = slot_means(cells, weights, values - interpolate(curve, cells), schema.n_slots)
+    count = slot_weights(cells, _as_counts(weights), schema.n_slots)
+    for i, feature in enumerate(schema.features):
+        if feature.kind == "number":
+            first = int(schema.offsets[i])
+            knots = slice(first, first + feature.n_values)
+            rest[knots] = _calm(rest[knots], count[knots])
+    return np.asarray(curve + rest).clip(*_bounds(gate.model))
+
+
+def _as_counts(weights: Array) -> Array:
+    """Return weights as numbers of rows: as they are, unless they are so small that they cannot be meant as such."""
+    return weights * max(1.0, np.count_nonzero(weights) / weights.sum())
+
+
+def _calm(means: Array, count: Array) -> Array:
+    """Return local averages of means (knot, output) of so many rows; a knot with rows enough keeps its own."""
+    at = np.cumsum(count) - count / 2  # in rows: where rows are many, neighbours are far
+    first, last = np.searchsorted(at, at - _REACH, "right"), np.searchsorted(at, at + _REACH, "left")
+    calm = means.copy()
+    for knot, near in enumerate(map(slice, first, last)):
+        share = count[near] * (1 - np.abs(at[near] - at[knot]) / _REACH)
+        if share.sum() > 0:
+            calm[knot] = share @ means[near] / share.sum()
+    return calm
 
 
 def _bounds(model: TableModel) -> tuple[Array, Array]:
