@@ -84,7 +84,7 @@ def _mean_effects(gate: MeanGate, cells: Cells, weights: Array, values: Array) -
 
 def _as_counts(weights: Array) -> Array:
     """Return weights as numbers of rows: as they are, unless they are so small that they cannot be meant as such."""
-    return weights * max(1.0, np.count_nonzero(weights) / weights.sum())
+    return np.asarray(weights * max(1.0, np.count_nonzero(weights) / weights.sum()))
 
 
 def _calm(means: Array, count: Array) -> Array:
