@@ -1,0 +1,75 @@
+"""Checkpoints through Ray Train: the first worker's state goes to the run's storage, wherever that is."""
+
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from nae import errors
+from nae._optional import require
+from nae.errors import NAEError, TrainingError
+from nae.tables import TableModel, load
+from nae.training.checkpoint import RunState, read_state, write_state
+from nae.training.history import Epoch
+
+__all__ = ["RayCheckpoints", "read_model", "report_error", "report_model"]
+
+_STATE = "state.safetensors"
+_MODEL = "model.nae"
+_ERROR = "error.json"
+
+
+class RayCheckpoints:
+    """States in the storage of a Ray run; must be used by every worker, since Ray waits for all of them."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def latest(self) -> RunState | None:
+        found = require("ray.train", extra="scale").get_checkpoint()
+        if found is None:
+            return None
+        with found.as_directory() as folder:
+            path = Path(folder) / _STATE
+            return read_state(path) if path.exists() else None  # a run that had ended begins anew
+
+    def save(self, state: RunState, epoch: Epoch) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            if self.rank == 0:
+                write_state(Path(folder) / _STATE, state)
+            _report(folder, rank=self.rank, metrics=asdict(epoch))
+
+
+def report_model(model: TableModel, *, rank: int) -> None:
+    """Leave the finished model as the last checkpoint of the run."""
+    with tempfile.TemporaryDirectory() as folder:
+        if rank == 0:
+            model.save(Path(folder) / _MODEL)
+        _report(folder, rank=rank, metrics={"n_epochs": model.training["n_epochs"]})
+
+
+def report_error(error: NAEError, *, rank: int) -> None:
+    """Leave what is wrong with the data or the settings as the last checkpoint of the run."""
+    with tempfile.TemporaryDirectory() as folder:
+        if rank == 0:
+            content = {"kind": type(error).__name__, "message": str(error)}
+            (Path(folder) / _ERROR).write_text(json.dumps(content), encoding="utf-8")
+        _report(folder, rank=rank, metrics={})
+
+
+def read_model(result: Any) -> TableModel:
+    """Return the model that a run left, or raise what it complained about."""
+    if result.checkpoint is None:
+        raise TrainingError(f"The run left no model ({result.error}); its files are at {result.path}.")
+    with result.checkpoint.as_directory() as folder:
+        complaint = Path(folder) / _ERROR
+        if complaint.exists():
+            content = json.loads(complaint.read_text(encoding="utf-8"))
+            raise getattr(errors, content["kind"])(content["message"])
+        return load(Path(folder) / _MODEL)
+
+
+def _report(folder: str, *, rank: int, metrics: dict[str, Any]) -> None:
+    train = require("ray.train", extra="scale")
+    train.report(metrics, checkpoint=train.Checkpoint.from_directory(folder) if rank == 0 else None)

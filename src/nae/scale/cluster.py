@@ -1,0 +1,40 @@
+"""A Ray to work with: the one at an address, or one of our own on this machine for as long as it is needed."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nae._optional import require
+
+__all__ = ["LOCAL", "connect"]
+
+LOCAL = "local"
+"""The address of a Ray on this machine, started for the occasion."""
+
+
+@contextmanager
+def connect(address: str | None = None, *, n_cpus: int | None = None) -> Iterator[Any]:
+    """Yield the ``ray`` module, connected.
+
+    A connection that is there already is used and left alone. 'local' (or None) starts a Ray that only this machine
+    can reach, without dashboard, and ends it afterwards; other addresses are joined. Nothing is sent to Ray's makers.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address in (None, LOCAL):
+        # The name of the switch is Ray's: nodes of a cluster or, with 0, this machine's loopback alone. Read on import.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    ray = require("ray", extra="scale")
+    if ray.is_initialized():
+        yield ray
+        return
+    options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+    if address in (None, LOCAL):
+        options |= {"address": LOCAL, "num_cpus": n_cpus, "include_dashboard": False}
+    else:
+        options["address"] = address
+    ray.init(**options)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,171 @@
+"""``fit_ray``: one model from a Ray dataset, trained by many workers as one process would train it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from nae._optional import require
+from nae.errors import ConfigError, DataError, NAEError, did_you_mean
+from nae.estimators import NAEClassifier, NAERegressor
+from nae.scale.checkpoints import RayCheckpoints, read_model, report_error, report_model
+from nae.scale.cluster import connect
+from nae.scale.shard import ShardFiles
+from nae.scanning.files import find_paths, format_of
+from nae.scanning.scan import Scan
+from nae.tables import TableModel
+from nae.training.workers import Together
+
+__all__ = ["fit_ray", "fit_worker"]
+
+_TASKS = ("auto", "regression", "classification")
+_READERS = {"parquet": "read_parquet", "csv": "read_csv"}
+_DATASET = "train"
+
+
+def fit_ray(
+    dataset: Any,
+    target: str,
+    params: Mapping[str, Any] | None = None,
+    scaling_config: Any = None,
+    *,
+    task: str = "auto",
+    address: str | None = None,
+    storage_path: str | None = None,
+    name: str | None = None,
+    max_failures: int = 3,
+) -> TableModel:
+    """Fit a model on a Ray cluster.
+
+    Each worker reads its part of the dataset, the sketches of all parts give the knots, and every step averages
+    gradients and the statistics of its penalties over all workers: the same batch gives the step of one process.
+
+    Parameters
+    ----------
+    dataset
+        A ``ray.data.Dataset``, or a Parquet or CSV path, pattern or folder that Ray Data can read.
+    target
+        The column to predict; all others are features.
+    params
+        Parameters of the estimator. ``batch_size`` counts the rows of all workers together.
+    scaling_config
+        A ``ray.train.ScalingConfig``, or the number of workers; one per GPU, or one per two processors, unless given.
+    task : {'auto', 'regression', 'classification'}
+        'auto' predicts numbers where the column holds numbers.
+    address
+        Of the cluster; a Ray on this machine unless given. A connection that is there already is used.
+    storage_path
+        Where checkpoints go: a folder all workers see, or a URI such as ``s3://bucket/runs``.
+    name
+        Of the run. The same name and storage go on with a run that was cut short.
+    max_failures
+        How often a lost worker may cost a new start from the last checkpoint.
+
+    Returns
+    -------
+    TableModel
+        The model one process would give, but for the order of sums and of the rows.
+    """
+    if task not in _TASKS:
+        raise ConfigError(f"task must be one of {list(_TASKS)}; got {task!r}.{did_you_mean(task, _TASKS)}")
+    with connect(address) as ray:
+        rows = _open(dataset)
+        schema = _arrow_schema(rows)
+        if target not in schema.names:
+            raise DataError(f"The dataset has no column {target!r}.{did_you_mean(target, schema.names)}")
+        make = NAEClassifier if _predicts_classes(schema.field(target).type, task, target) else NAERegressor
+        trainer = _trainer(
+            rows,
+            {"estimator": make(**(params or {})), "target": target, "schema": schema},
+            _scaling(ray, scaling_config),
+            storage_path=storage_path,
+            name=name,
+            max_failures=max_failures,
+        )
+        return read_model(trainer.fit())
+
+
+def fit_worker(config: dict[str, Any]) -> None:
+    """Fit with the other workers of a run, and leave the model (or what is wrong) in its storage."""
+    train, workers = require("ray.train", extra="scale"), Together()
+    is_gpu = require("ray.train.torch", extra="scale").get_device().type == "cuda"
+    estimator = config["estimator"].set_params(device="cuda" if is_gpu else "cpu")
+    name = f"the part of worker {workers.rank + 1} of {workers.count}"
+    files = ShardFiles(train.get_dataset_shard(_DATASET), config["schema"], name=name)
+    try:
+        estimator.fit_share(
+            Scan(files, files.column_names),
+            config["target"],
+            workers=workers,
+            checkpoints=RayCheckpoints(workers.rank),
+        )
+    except NAEError as error:  # a new start would meet the same rows
+        report_error(error, rank=workers.rank)
+    else:
+        report_model(estimator.model_, rank=workers.rank)
+
+
+def _trainer(
+    rows: Any,
+    config: dict[str, Any],
+    scaling: Any,
+    *,
+    storage_path: str | None,
+    name: str | None,
+    max_failures: int,
+) -> Any:
+    train, torch = require("ray.train", extra="scale"), require("ray.train.torch", extra="scale")
+    options = require("ray.data", extra="scale").ExecutionOptions(preserve_order=True)
+    return torch.TorchTrainer(
+        fit_worker,
+        train_loop_config=config,
+        scaling_config=scaling,
+        run_config=train.RunConfig(
+            name=name,
+            storage_path=storage_path,
+            failure_config=train.FailureConfig(max_failures=max_failures),
+            checkpoint_config=train.CheckpointConfig(num_to_keep=1),
+        ),
+        torch_config=torch.TorchConfig(backend="nccl" if scaling.use_gpu else "gloo"),
+        datasets={_DATASET: rows},
+        # A new start must deal out the same rows to the same workers: members hold some of theirs out.
+        dataset_config=train.DataConfig(execution_options=options),
+    )
+
+
+def _open(dataset: Any) -> Any:
+    """Return a Ray dataset: the one given, or the files at a path."""
+    data = require("ray.data", extra="scale")
+    if isinstance(dataset, data.Dataset):
+        return dataset
+    if not isinstance(dataset, (str, Path, list, tuple)):
+        raise ConfigError(f"dataset must be a ray.data.Dataset or a path; got {type(dataset).__name__}.")
+    paths = [dataset] if isinstance(dataset, str) and "://" in dataset else find_paths(dataset)
+    kind = "parquet" if "://" in str(paths[0]) and not Path(str(paths[0])).suffix else format_of(str(paths[0]))
+    if kind not in _READERS:
+        raise ConfigError(f"Ray reads Parquet and CSV here; {paths[0]} is {kind}. Pass a ray.data.Dataset.")
+    return getattr(data, _READERS[kind])(paths)
+
+
+def _arrow_schema(rows: Any) -> pa.Schema:
+    schema = rows.schema().base_schema
+    return schema if isinstance(schema, pa.Schema) else rows.take_batch(1, batch_format="pyarrow").schema
+
+
+def _predicts_classes(kind: pa.DataType, task: str, target: str) -> bool:
+    is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+    if task == "regression" and not is_number:
+        raise DataError(f"The target {target!r} must hold numbers for a regression; it holds {kind}.")
+    return task == "classification" or not is_number
+
+
+def _scaling(ray: Any, given: Any) -> Any:
+    """Return how many workers with what; some processors are left to read the data."""
+    config = require("ray.train", extra="scale").ScalingConfig
+    if given is not None and not isinstance(given, int):
+        return given
+    resources = ray.cluster_resources()
+    n_gpus, n_cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
+    n_workers = given or n_gpus or max(1, n_cpus // 2)
+    return config(num_workers=n_workers, use_gpu=n_gpus >= n_workers)

@@ -1,0 +1,110 @@
+"""One model from several workers, on a Ray of this machine."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from nae import NAERegressor, TableModel
+from nae.scale import connect, fit_ray
+from tests.scale.steps import take_steps, take_steps_together
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ray"),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own
+]
+PARAMS: dict[str, Any] = {"n_members": 2, "max_epochs": 8, "batch_size": 256, "random_state": 0}
+OBJECTIVES: dict[str, dict[str, object]] = {
+    "dial": {"additivity": 0.9, "output_penalty": 0.01, "variation_penalty": 0.1},
+    "context": {"context_penalty": 0.5, "output_penalty": 0.1, "variation_penalty": 0.1},
+}
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "300")
+    with connect(n_cpus=4) as module:  # two train, two read
+        yield module
+
+
+def make_table(n_rows: int = 3000) -> pa.Table:
+    random = np.random.default_rng(0)
+    X = random.standard_normal((n_rows, 3))
+    y = X[:, 0] * np.sign(X[:, 1]) + 0.1 * random.standard_normal(n_rows)
+    level = np.array(["low", "high"])[(X[:, 2] > 0).astype(int)]
+    return pa.table({"a": X[:, 0], "b": X[:, 1], "level": level, "y": y})
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_two_workers_take_the_steps_of_one(ray: Any, name: str) -> None:
+    config = OBJECTIVES[name]
+    work = ray.remote(num_cpus=1)(take_steps_together)
+    for n_steps, tolerance in ((1, 1e-6), (20, 1e-3)):
+        port = free_port()
+        found = ray.get([work.remote(rank, port, n_steps, config) for rank in range(2)])
+        expected = take_steps(n_steps, **config)
+        for key, array in expected.items():
+            np.testing.assert_allclose(found[0][key], array, rtol=0, atol=tolerance, err_msg=f"{n_steps}: {key}")
+            np.testing.assert_array_equal(found[0][key], found[1][key])  # and they stay the same network
+        assert np.abs(expected["intercept"]).max() > 1e-5  # something moved
+
+
+class Killer:
+    """A callback that ends the second worker once, in the middle of the training, as a lost machine would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *, epoch: int, **_: Any) -> None:
+        from ray.train import get_context
+
+        rank = get_context().get_world_rank()
+        with (self.folder / f"epochs-{rank}.txt").open("a") as file:
+            file.write(f"{epoch}\n")
+        if rank == 1 and epoch == 4 and not (self.folder / "killed").exists():
+            (self.folder / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def rmse(model: TableModel, table: pa.Table) -> float:
+    error = model.predict(table.drop_columns(["y"])) - np.array(table["y"])
+    return float(np.sqrt(np.mean(error**2)))
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_fit_survives_a_lost_worker_and_scores_like_one_process(tmp_path: Path) -> None:
+    table = make_table()
+    (tmp_path / "data").mkdir()
+    for part in range(4):
+        pa.parquet.write_table(table.slice(750 * part, 750), tmp_path / "data" / f"{part}.parquet")
+    model = fit_ray(
+        tmp_path / "data",
+        "y",
+        {**PARAMS, "callbacks": [Killer(tmp_path)]},
+        2,
+        storage_path=str(tmp_path / "runs"),
+        max_failures=2,
+    )
+    assert (tmp_path / "killed").exists()
+    epochs = [int(line) for line in (tmp_path / "epochs-0.txt").read_text().split()]
+    assert epochs.count(1) == 1  # the second try did not begin at the beginning
+    assert epochs[-1] == 8
+    alone = NAERegressor(**PARAMS).fit(table.drop_columns(["y"]), np.array(table["y"])).model_
+    assert model.feature_names == alone.feature_names
+    np.testing.assert_array_equal(model.schema.knots, alone.schema.knots)  # few rows: the sketches are exact
+    assert model.training["n_rows"] == 3000
+    assert rmse(model, table) == pytest.approx(rmse(alone, table), rel=0.15)
