@@ -30,7 +30,7 @@ def describe(model: TableModel, split: Split) -> dict[str, Any]:
         pair = model.explain_interaction(*PAIR, X=split.train.X, resolution=56)
         three = model.explain_interaction(*TRIPLE, X=split.train.X, resolution=200)
         found |= {"pair": _without_detail(pair).to_dict(), "three": _without_detail(_cropped(three)).to_dict()}
-    return _rounded(found)
+    return _rounded_all(found)
 
 
 def describe_ebm(model: Any, split: Split) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def describe_ebm(model: Any, split: Split) -> dict[str, Any]:
         cancellation=1.0,
         stability=None,
     )
-    return _rounded({"global": explanation.to_dict(), "pair": _ebm_pair(model, split).to_dict()})
+    return _rounded_all({"global": explanation.to_dict(), "pair": _ebm_pair(model, split).to_dict()})
 
 
 def read_global(found: dict[str, Any]) -> GlobalExplanation:
@@ -80,7 +80,7 @@ def _thin_shape(shape: FeatureShape) -> FeatureShape:
         labels=tuple(shape.labels[at] for at in kept),
         roles=tuple(shape.roles[at] for at in kept),
         numbers=shape.numbers[kept],
-        weight=np.bincount(owner, shape.weight, minlength=len(kept)),
+        weight=np.asarray(np.bincount(owner, shape.weight, minlength=len(kept)), dtype=np.float64),
         mean=shape.mean[kept],
         lower=shape.lower[kept],
         upper=shape.upper[kept],
@@ -112,7 +112,7 @@ def _cropped(explanation: InteractionExplanation) -> InteractionExplanation:
         inside = np.flatnonzero((axis.numbers >= low) & (axis.numbers <= high))
         places.append(inside if len(inside) > 1 else np.arange(len(axis.numbers)))
     axes = [_picked(axis, at) for axis, at in zip(explanation.axes[:2], places, strict=True)]
-    grid = np.ix_(*places)
+    grid: tuple[Any, ...] = np.ix_(*places)
     support = explanation.support
     return replace(
         explanation,
@@ -139,10 +139,14 @@ def _without_detail(explanation: InteractionExplanation) -> InteractionExplanati
     return replace(explanation, contributions=total)
 
 
-def _rounded(value: Any) -> Any:
+def _rounded_all(values: dict[str, Any]) -> dict[str, Any]:
     """Return JSON values with few digits."""
+    return {name: _rounded(each) for name, each in values.items()}
+
+
+def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _rounded(each) for name, each in value.items()}
+        return _rounded_all(value)
     if isinstance(value, list):
         return [_rounded(each) for each in value]
     # Zero is written short: half of a map is zeros.
@@ -214,7 +218,8 @@ def _rows(split: Split, columns: dict[str, NDArray[Any]]) -> "pd.DataFrame":
 
 
 def _ebm_pair(model: Any, split: Split, resolution: int = 56) -> InteractionExplanation:
-    lines = [np.linspace(*np.quantile(split.train.X[name], [0.005, 0.995]), resolution) for name in PAIR]
+    ends = [np.quantile(split.train.X[name], [0.005, 0.995]) for name in PAIR]
+    lines = [np.linspace(low, high, resolution) for low, high in ends]
     first, second = (grid.ravel() for grid in np.meshgrid(*lines, indexing="ij"))
     terms = [t for t, features in enumerate(model.term_features_) if set(features) <= {_index(split, n) for n in PAIR}]
     found = model.eval_terms(_rows(split, {PAIR[0]: first, PAIR[1]: second}))[:, terms].sum(axis=1)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets import Split, encode_categories
+from benchmarks.datasets import Part, Split, encode_categories
 from benchmarks.models import Budget, Fitted, entry_named
 from benchmarks.paper.described import describe, describe_ebm
 from benchmarks.paper.runs import PAPER, Run, is_ours
@@ -133,15 +133,19 @@ def _fit_peer(
 def _scored(report: Report, fitted: Fitted, split: Split) -> Report:
     from sklearn.metrics import roc_auc_score
 
-    parts = (split.test, split.validation) if report.run.model == PAPER else (split.test,)
-    found = [fitted.predict(part.X) for part in parts]
-    if split.dataset.task == "regression":
-        scores = [_rmse(each, part.y) for each, part in zip(found, parts, strict=True)]
-        name = "rmse"
-    else:
-        scores = [float(roc_auc_score(part.y, each[:, 1])) for each, part in zip(found, parts, strict=True)]
-        name = "auc"
-    return replace(report, **{name: scores[0]}, validation=scores[1] if len(scores) > 1 else None)
+    is_regression = split.dataset.task == "regression"
+
+    def score(part: Part) -> float:
+        found = fitted.predict(part.X)
+        return _rmse(found, part.y) if is_regression else float(roc_auc_score(part.y, found[:, 1]))
+
+    test = score(split.test)
+    return replace(
+        report,
+        rmse=test if is_regression else None,
+        auc=None if is_regression else test,
+        validation=score(split.validation) if report.run.model == PAPER else None,
+    )
 
 
 def _measured(report: Report, model: TableModel, X: Any) -> Report:

@@ -68,8 +68,8 @@ def _longitude_runs() -> tuple[Run, ...]:
 def _show_longitude(results: Results) -> Section:
     labelled = (("EBM", EBM), ("NAM (one expert)", NAM), ("NAE, paper mode", NAE), ("NAE, default", OURS))
     text = (
-        "The paper shows a picture: high prices near −122.5 (San Francisco) and −118.5 (Los Angeles) in all models, and a "
-        "wide range between −120 and −119 in NAE, most rows near its lower bound; coastal places are lifted in the map."
+        "The paper shows a picture: high prices near −122.5 (San Francisco) and −118.5 (Los Angeles) in all models, "
+        "and a wide range between −120 and −119 in NAE, most rows near its lower bound; its map lifts coastal places."
     )
     pictures = _picture("longitude", "What Longitude does to the price, across models", _panels(results, labelled), 4)
     pictures += _maps(results, "longitude", (("NAE, paper mode", NAE), ("NAE, default", OURS)))
@@ -129,10 +129,10 @@ def _show_lambda(results: Results) -> Section:
         for dial in DIALS
     ]
     text = (
-        "One seed each. Additivity is measured on training rows with the values of a feature in 64 bins; *by exact value* "
-        "takes rows of exactly the same value together, where a value that one row has alone counts as explained. The "
-        "paper does not say how it estimates E[c | x]. The last lines are the default's own dial, for which the paper has no "
-        "counterpart."
+        "One seed each. Additivity is measured on training rows with the values of a feature in 64 bins; *by exact "
+        "value* takes rows of exactly the same value together, where a value that one row has alone counts as "
+        "explained. The paper does not say how it estimates E[c | x]. The last lines are the default's own dial, for "
+        "which the paper has no counterpart."
     )
     labelled = [(f"λ = {strength:g}", lambda_run(PAPER, strength)) for strength in LAMBDAS]
     ours = [(f"λ = {strength:g}, default", lambda_run(DEFAULT, strength)) for strength in LAMBDAS]
@@ -193,9 +193,9 @@ def _show_pairs(results: Results) -> Section:
         for label, _, reach in widths
     ]
     text = (
-        "Of EB²M, every pair that Longitude is part of counts as Longitude's, and a bound is the sum of the least or largest values "
-        "of these terms, as the paper computes it. The paper finds those bounds too loose to read; numbers in units of "
-        f"{UNIT}."
+        "Of EB²M, every pair that Longitude is part of counts as Longitude's, and a bound is the sum of the least or "
+        "largest values of these terms, as the paper computes it. The paper finds those bounds too loose to read; "
+        f"numbers in units of {UNIT}."
     )
     pictures = _picture("ga2m", "Longitude with bounds: EB²M against NAE", _panels(results, labelled), 3)
     pictures += _maps(results, "ga2m", labelled)
@@ -210,8 +210,8 @@ def _show_three(results: Results) -> Section:
             figure = plots.three_way(three, unit=UNIT, title=f"Around Los Angeles, NAE {label}")
             pictures.append(Picture(f"three-way-{run.model}", f"AveRooms, Latitude and Longitude, {label}", figure))
     text = (
-        "The paper shows that around Los Angeles AveRooms changes the map, least in the south-west. GA²M has pairs only: its map of "
-        "Latitude and Longitude is the same for every AveRooms up to a constant per place and AveRooms."
+        "The paper shows that around Los Angeles AveRooms changes the map, least in the south-west. GA²M has pairs "
+        "only: what AveRooms adds to its map is a function of Latitude plus one of Longitude, whatever the place."
     )
     return Section([text], [], pictures)
 
@@ -243,16 +243,20 @@ def _show_every(results: Results) -> Section:
                 )
                 pictures.append(Picture(f"all-{data}-{model}", f"Every feature of {label}, {word}", figure))
     text = (
-        "The most important features first, each on its own scale. In paper mode a category is a number, the mean target of its level. "
-        "MIMIC-II, which the paper shows as well, is not at hand here."
+        "The most important features first, each on its own scale. In paper mode a category is a number, the mean "
+        "target of its level. MIMIC-II, which the paper shows as well, is not at hand here."
     )
     return Section([text], [], pictures)
 
 
 EXPERIMENTS = (
     Experiment("longitude", "Longitude across models", "Figure 4", _longitude_runs, _show_longitude, _longitude_runs),
-    Experiment("lambda", "The variation penalty on Housing", "Table 2, Figure 5", _lambda_runs, _show_lambda, _lambda_runs),
-    Experiment("ga2m", "Bounds of EB²M and of NAE", "Appendix, comparison with GA²M", _pair_runs, _show_pairs, _pair_runs),
+    Experiment(
+        "lambda", "The variation penalty on Housing", "Table 2, Figure 5", _lambda_runs, _show_lambda, _lambda_runs
+    ),
+    Experiment(
+        "ga2m", "Bounds of EB²M and of NAE", "Appendix, comparison with GA²M", _pair_runs, _show_pairs, _pair_runs
+    ),
     Experiment(
         "three-way", "Three features around Los Angeles", "Appendix, comparison with GA²M",
         lambda: (NAE, OURS), _show_three, lambda: (NAE, OURS),

@@ -12,7 +12,7 @@ from benchmarks.paper.store import Archive, Report, RunStore
 from benchmarks.paper.verdicts import Verdict, judge, to_json
 from benchmarks.tables import markdown_table
 
-__all__ = ["Places", "gather", "write_pages"]
+__all__ = ["Places", "gather", "write_page", "write_pages"]
 
 
 @dataclass(frozen=True)
@@ -108,19 +108,21 @@ def _head(results: Results) -> str:
         "Made by `python -m benchmarks paper pages` from the reports in `benchmarks/results/paper/reports.json`; "
         "`python -m benchmarks paper all` runs what is not there yet, `make reproduce` what fits on a laptop.\n\n"
         f"{len(done)} runs, {hours:.1f} hours of fitting, on: {devices}.\n\n"
-        '**Paper mode** is `encoder="mlp"` with the hyper-parameters that the paper gives (`nae.presets.paper`), **default** our estimators as they come, '
-        "with the one setting changed that a line names. A line is *reproduced* within two standard deviations, the paper's and ours together, or within the tolerance "
-        "that its section states; *better* or *not* otherwise. *Max iteration* in the paper counts epochs; training stops after a quarter of them without progress."
+        '**Paper mode** is `encoder="mlp"` with the hyper-parameters that the paper gives (`nae.presets.paper`), '
+        "**default** our estimators as they come, with the one setting changed that a line names. A line is "
+        "*reproduced* within two standard deviations, the paper's and ours together, or within the tolerance that its "
+        "section states; *better* or *not* otherwise. *Max iteration* in the paper counts epochs; training stops after "
+        "a quarter of them without progress."
     )
 
 
 def _write_picture(picture: Picture, folder: Path) -> None:
     """Write a picture with 256 colours: a third of the bytes, and no eye tells."""
-    import matplotlib as mpl
+    from matplotlib import pyplot as plt
     from PIL import Image
 
     whole = io.BytesIO()
     picture.figure.savefig(whole, dpi=100)
     few: Any = Image.open(whole).convert("RGB").quantize(colors=256, dither=Image.Dither.NONE)
     few.save(folder / f"{picture.name}.png", optimize=True)
-    mpl.pyplot.close(picture.figure)
+    plt.close(picture.figure)

@@ -81,8 +81,9 @@ def _show(results: Results) -> Section:
     for number, trial, report in sorted(done, key=lambda each: each[2].validation or 0.0):
         rows.append([f"trial {number}", *_scores(report), *(_value(trial[name]) for name in names)])
     text = (
-        f"{len(done)} of {len(found)} trials drawn from the paper's ranges have been run, the best on validation rows first. How many trials the paper "
-        "ran is not said. `python -m benchmarks paper search --trials 20` draws and runs further ones."
+        f"{len(done)} of {len(found)} trials drawn from the paper's ranges have been run, the best on validation rows "
+        "first. How many the paper ran is not said. `python -m benchmarks paper search --trials 20` draws and runs "
+        "further ones."
     )
     return Section([text, markdown_table(["", "validation RMSE", "test RMSE", *names], rows)])
 

@@ -169,17 +169,17 @@ def _sparse_run(model: str, share: float, n_experts: int) -> Run:
 
 
 def _show_sparsity(results: Results) -> Section:
-    lines, pictures = [], []
-    for n_experts in EXPERTS:
-        for share in SHARES:
-            lines.append(
-                Line(
-                    f"{_experts(n_experts)}, minority {share:.0%}: RMSE",
-                    None,
-                    results.measured([_sparse_run(PAPER, share, n_experts)], "rmse"),
-                    results.measured([_sparse_run(DEFAULT, share, n_experts)], "rmse"),
-                )
-            )
+    lines = [
+        Line(
+            f"{_experts(n_experts)}, minority {share:.0%}: RMSE",
+            None,
+            results.measured([_sparse_run(PAPER, share, n_experts)], "rmse"),
+            results.measured([_sparse_run(DEFAULT, share, n_experts)], "rmse"),
+        )
+        for n_experts in EXPERTS
+        for share in SHARES
+    ]
+    pictures = []
     for model, word in MODES:
         labelled = [(f"{_experts(k)}, {share:.0%}", _sparse_run(model, share, k)) for k in EXPERTS for share in SHARES]
         caption = f"The effect of x1 where a minority of the rows turns the wave over, {word}; dashed: the truth"
@@ -303,6 +303,8 @@ EXPERIMENTS = (
     Experiment(
         "modality", "Many modes", "Appendix, distribution modality", _modality_runs, _show_modality, _modality_runs
     ),
-    Experiment("correlation", "Correlated features", "Appendix, correlated features", _correlated_runs, _show_correlation),
+    Experiment(
+        "correlation", "Correlated features", "Appendix, correlated features", _correlated_runs, _show_correlation
+    ),
     Experiment("generic", "A generic interaction", "Appendix, generic interactions", _generic_runs, _show_generic),
 )  # fmt: skip

@@ -1,5 +1,7 @@
 """The paper's lemmas and theorems, carried out in numbers with the routing of the tables."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -104,13 +106,17 @@ def _show(results: Results) -> Section:
         ],
         ["Theorem 3", "additivity does not fall with λ and ends at 1", _monotone(results), "see picture and note"],
     ]
+    remarks = (
+        "Theorem 2: the paper's sketch gives every product a softmax of its own, while a head has one for all its "
+        "experts. It holds all the same: with −log(2 cosh β) added to a product's two logits, their common weight "
+        "stays constant. Theorem 3: the appendix proves that the *spread of the experts* does not grow with λ; that "
+        "additivity grows with it step by step is not proved there, and need not hold for trained networks. In step "
+        "(3) of its proof the weights sum to 1, so the limit is q, not Kq."
+    )
     texts = [
         "Built by hand from experts, logits and the softmax of our tables; nothing is trained but for Theorem 3.",
         markdown_table(["", "says", "largest difference found", "verdict"], rows),
-        "Theorem 2: the paper's sketch gives every product a softmax of its own, while a head has one for all its experts. It holds all the same: with "
-        "−log(2 cosh β) added to a product's two logits, their common weight stays constant. Theorem 3: the appendix proves that the *spread of the "
-        "experts* does not grow with λ; that additivity grows with it step by step is not proved there, and need not hold for trained networks. In step (3) of "
-        "its proof the weights sum to 1, so the limit is q, not Kq.",
+        remarks,
     ]
     return Section(texts, (), pictures)
 
@@ -144,7 +150,7 @@ def _monotone(results: Results) -> str:
     found = [value for _, value in _additivities(results, PAPER)]
     if len(found) < 2:
         return "not run"
-    falls = max((a - b for a, b in zip(found, found[1:], strict=False)), default=0.0)
+    falls = max((a - b for a, b in pairwise(found)), default=0.0)
     return f"largest fall {max(falls, 0.0):.3f}, last {found[-1]:.3f}"
 
 
