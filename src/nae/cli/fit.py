@@ -84,6 +84,9 @@ def fit(
     stream: Annotated[bool, typer.Option("--stream", help="Read a single file in pieces, too.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    ray: Annotated[
+        str | None, typer.Option(help="Train on all rows with the workers of a Ray cluster: its address, or local.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Fit a model to a table and write it to a file.
@@ -106,18 +109,21 @@ def fit(
         device=device,
         is_quiet=quiet,
     )
-    if stream or is_streamed(data):
+    model: Any
+    if ray is not None:
+        from nae.cli.cluster import fit_on_cluster
+
+        model = fit_on_cluster(data, target, recipe, ray, ignore=ignore or ())
+    elif stream or is_streamed(data):
         from nae.cli.streaming import fit_files
 
         files = scan(data, on_bad_rows=on_bad_rows, cache_folder=cache)
-        estimator = fit_files(files.without(*(ignore or ())), target, recipe)
+        model = fit_files(files.without(*(ignore or ())), target, recipe)
     else:
         table = read_file(data[0])
         dropped = {find_column(name, table) for name in ignore or ()}
-        estimator = fit_table(
-            table.select([name for name in table.column_names if name not in dropped]), target, recipe
-        )
-    estimator.save(path)
+        model = fit_table(table.select([name for name in table.column_names if name not in dropped]), target, recipe)
+    model.save(path)
     if not quiet:
         _say_what_next(path, data)
 

@@ -55,6 +55,9 @@ def tune(
         list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the split, the trials and the proposals.")] = 0,
+    ray: Annotated[
+        str | None, typer.Option(help="Run trials side by side on a Ray cluster: its address, or local.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and the result.")] = False,
 ) -> None:
     """Search for settings with two objectives: a small validation loss, and a high additivity.
@@ -74,7 +77,13 @@ def tune(
     dropped = {find_column(name, table) for name in ignore or ()}
     table = table.select([name for name in table.column_names if name not in dropped])
     estimator, X, y = _question(table, target, recipe, n_members=members)
-    result = _search(estimator, X, y, folder, n_trials=trials, time_limit=time_limit, seed=seed, is_quiet=quiet)
+    given: dict[str, Any] = {
+        "folder": folder,
+        "n_trials": trials,
+        "time_limit": None if time_limit is None else parse_duration(time_limit),
+        "seed": seed,
+    }
+    result = _search(estimator, X, y, given, ray=ray, is_quiet=quiet)
     chosen = result.best if best else result.chosen
     _show(result, chosen, folder)
     if output is not None:
@@ -115,25 +124,21 @@ def _question(
 
 
 def _search(
-    estimator: Any,
-    X: pa.Table,
-    y: AnyArray,
-    folder: str,
-    *,
-    n_trials: int,
-    time_limit: str | None,
-    seed: int,
-    is_quiet: bool,
+    estimator: Any, X: pa.Table, y: AnyArray, given: dict[str, Any], *, ray: str | None, is_quiet: bool
 ) -> TuningResult:
+    """Search here, telling every trial, or on a cluster."""
+    if ray is not None:
+        from nae.scale import tune_ray
+
+        return tune_ray(estimator, X, y, address=ray, **given)
     from nae.tuning.study import tune as search
 
     def tell(trial: Trial) -> None:
         if not is_quiet:
             words = f"validation {trial.loss:.4f}, additivity {trial.additivity:.2f} ({trial.seconds:.0f} s)"
-            say(f"trial {trial.number + 1} of {n_trials}: {words}")
+            say(f"trial {trial.number + 1} of {given['n_trials']}: {words}")
 
-    limit = None if time_limit is None else parse_duration(time_limit)
-    return search(estimator, X, y, folder=folder, n_trials=n_trials, time_limit=limit, seed=seed, on_trial=tell)
+    return search(estimator, X, y, on_trial=tell, **given)
 
 
 def _show(result: TuningResult, chosen: Trial, folder: str) -> None:

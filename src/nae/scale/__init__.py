@@ -5,5 +5,6 @@ Needs the extra ``scale``.
 
 from nae.scale.cluster import connect
 from nae.scale.fit import fit_ray
+from nae.scale.search import tune_ray
 
-__all__ = ["connect", "fit_ray"]
+__all__ = ["connect", "fit_ray", "tune_ray"]

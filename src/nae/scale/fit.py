@@ -1,6 +1,6 @@
 """``fit_ray``: one model from a Ray dataset, trained by many workers as one process would train it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def fit_ray(
     scaling_config: Any = None,
     *,
     task: str = "auto",
+    ignore: Sequence[str] = (),
     address: str | None = None,
     storage_path: str | None = None,
     name: str | None = None,
@@ -46,13 +47,15 @@ def fit_ray(
     dataset
         A ``ray.data.Dataset``, or a Parquet or CSV path, pattern or folder that Ray Data can read.
     target
-        The column to predict; all others are features.
+        The column to predict; all others but those to ignore are features.
     params
         Parameters of the estimator. ``batch_size`` counts the rows of all workers together.
     scaling_config
         A ``ray.train.ScalingConfig``, or the number of workers; one per GPU, or one per two processors, unless given.
     task : {'auto', 'regression', 'classification'}
         'auto' predicts numbers where the column holds numbers.
+    ignore
+        Columns that are no features.
     address
         Of the cluster; a Ray on this machine unless given. A connection that is there already is used.
     storage_path
@@ -71,13 +74,16 @@ def fit_ray(
         raise ConfigError(f"task must be one of {list(_TASKS)}; got {task!r}.{did_you_mean(task, _TASKS)}")
     with connect(address) as ray:
         rows = _open(dataset)
+        names = rows.columns()
+        for column in (target, *ignore):
+            if column not in names:
+                raise DataError(f"The dataset has no column {column!r}.{did_you_mean(column, names)}")
+        rows = rows.drop_columns(list(ignore)) if ignore else rows
         schema = _arrow_schema(rows)
-        if target not in schema.names:
-            raise DataError(f"The dataset has no column {target!r}.{did_you_mean(target, schema.names)}")
-        make = NAEClassifier if _predicts_classes(schema.field(target).type, task, target) else NAERegressor
+        is_classes = _predicts_classes(schema.field(target).type, task, target)
         trainer = _trainer(
             rows,
-            {"estimator": make(**(params or {})), "target": target, "schema": schema},
+            {"estimator": _estimator(params or {}, is_classes=is_classes), "target": target, "schema": schema},
             _scaling(ray, scaling_config),
             storage_path=storage_path,
             name=name,
@@ -151,6 +157,16 @@ def _open(dataset: Any) -> Any:
 def _arrow_schema(rows: Any) -> pa.Schema:
     schema = rows.schema().base_schema
     return schema if isinstance(schema, pa.Schema) else rows.take_batch(1, batch_format="pyarrow").schema
+
+
+def _estimator(params: Mapping[str, Any], *, is_classes: bool) -> NAEClassifier | NAERegressor:
+    estimator = NAEClassifier() if is_classes else NAERegressor()
+    known = estimator.get_params()
+    for name in params:
+        if name not in known:
+            raise ConfigError(f"{type(estimator).__name__} has no parameter {name!r}.{did_you_mean(name, known)}")
+    estimator.set_params(**params)
+    return estimator
 
 
 def _predicts_classes(kind: pa.DataType, task: str, target: str) -> bool:

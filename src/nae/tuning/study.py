@@ -12,11 +12,22 @@ from nae.tuning.evaluation import Question, evaluate
 from nae.tuning.space import DEFAULT_SPACE, Range, SearchSpace
 from nae.tuning.trials import Trial, TuningResult
 
-__all__ = ["STUDY_FILE", "ask_question", "open_study", "read_result", "suggest", "tune"]
+__all__ = [
+    "MEASURED",
+    "STUDY_FILE",
+    "STUDY_NAME",
+    "ask_question",
+    "count_finished",
+    "make_storage",
+    "open_study",
+    "read_result",
+    "suggest",
+    "tune",
+]
 
 STUDY_FILE = "study.log"
-_NAME = "nae"
-_MEASURED = ("standard_error", "seconds")  # what a trial carries besides its two objectives
+STUDY_NAME = "nae"
+MEASURED = ("standard_error", "seconds")  # what a trial carries besides its two objectives
 
 
 def tune(
@@ -64,8 +75,7 @@ def tune(
     question = ask_question(estimator, X, y, space, sample_weight=sample_weight, eval_set=eval_set, seed=seed)
     started = time.monotonic()
     with open_study(question, space, folder, seed=seed) as study:
-        n_left = n_trials - sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
-        for _ in range(n_left):
+        for _ in range(n_trials - count_finished(study)):
             _run_trial(study, question, space, on_trial)
             if time_limit is not None and time.monotonic() - started > time_limit:
                 break
@@ -96,7 +106,7 @@ def open_study(question: Question, space: SearchSpace, folder: str | Path, *, se
         Path(folder).mkdir(parents=True, exist_ok=True)
         study = optuna.create_study(
             storage=make_storage(folder),
-            study_name=_NAME,
+            study_name=STUDY_NAME,
             load_if_exists=True,
             directions=["minimize", "maximize"],
             # Proposals of a study that goes on must not repeat those it began with.
@@ -108,6 +118,11 @@ def open_study(question: Question, space: SearchSpace, folder: str | Path, *, se
         yield study
     finally:
         optuna.logging.set_verbosity(verbosity)
+
+
+def count_finished(study: Any) -> int:
+    """Return how many trials a study has had, those that failed included."""
+    return sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
 
 
 def make_storage(folder: str | Path) -> Any:
@@ -144,7 +159,7 @@ def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Cal
         if isinstance(error, TrainingError):  # too large steps: the study goes on without them
             return
         raise
-    for name in _MEASURED:
+    for name in MEASURED:
         asked.set_user_attr(name, getattr(trial, name))
     study.tell(asked, [trial.loss, trial.additivity])
     if on_trial is not None:
@@ -152,7 +167,7 @@ def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Cal
 
 
 def _read_trial(trial: Any) -> Trial:
-    measured = {name: float(trial.user_attrs.get(name, 0.0)) for name in _MEASURED}
+    measured = {name: float(trial.user_attrs.get(name, 0.0)) for name in MEASURED}
     loss, additivity = trial.values
     return Trial(trial.number, dict(trial.params), loss=loss, additivity=additivity, **measured)
 

@@ -1,0 +1,40 @@
+"""``nae fit --ray``: the same model from the workers of a Ray cluster."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nae.cli.console import say
+from nae.cli.fit import Recipe
+from nae.scale import fit_ray
+from nae.tables import TableModel
+
+__all__ = ["fit_on_cluster"]
+
+
+def fit_on_cluster(
+    data: Sequence[str], target: str, recipe: Recipe, address: str, *, ignore: Sequence[str]
+) -> TableModel:
+    """Fit on a cluster and return the model; what is said goes to the terminal."""
+    given: dict[str, Any] = {
+        "additivity": recipe.additivity,
+        "n_members": recipe.n_members,
+        "max_epochs": recipe.max_epochs,
+        "time_limit": recipe.time_limit,
+        "loss": recipe.loss,
+        "feature_types": dict.fromkeys(recipe.categories, "category") or None,
+        "random_state": recipe.seed,
+    }
+    if not recipe.is_quiet:
+        say(f"training on the Ray at {address}; all rows train, and members validate on rows of their own.")
+    model = fit_ray(
+        data[0] if len(data) == 1 else list(data),
+        target,
+        {name: value for name, value in given.items() if value is not None},
+        task=recipe.task.value,
+        ignore=ignore,
+        address=address,
+    )
+    if not recipe.is_quiet:
+        facts = model.training
+        say(f"trained for {facts['n_epochs']} epochs and kept number {facts['best_epoch']} ({facts['stopped']}).")
+    return model.with_training(target=target)
