@@ -80,4 +80,5 @@ def _number_bytes(array: AnyArray) -> bytes:
 
 def _key_bytes(array: AnyArray) -> bytes:
     keys = category_keys(array.ravel() if array.dtype == np.bool_ else array.astype(object).ravel())
-    return "".join("-" if key is None else f"{len(key)}:{key}" for key in keys).encode("utf-8", "surrogatepass")
+    written = {key: "-" if key is None else f"{len(key)}:{key}" for key in set(keys.tolist())}
+    return "".join([written[key] for key in keys]).encode("utf-8", "surrogatepass")

@@ -26,6 +26,7 @@ from nae.scanning.source import CachedRows, Packing, concatenate
 from nae.scanning.survey import Findings, Survey, number_target, survey_rows
 from nae.tables.statistics import slot_weights
 from nae.training import TrainingRows
+from nae.training.assemble import padded_slots
 from nae.training.checkpoint import Checkpoints, RunState
 from nae.training.data import VALIDATION_ROWS
 from nae.training.history import Epoch
@@ -186,7 +187,7 @@ class ScanPlan:
             found = concatenate(writer.held_out) if writer.held_out else self._tensors(validation)
             inputs = piecewise_inputs(self.schema, self.settings.n_ramps)
             place = place_fit(device, self.settings, inputs, self.survey.n_rows)
-            source = CachedRows(cache, packing, place.device)
+            source = CachedRows(cache, packing, place.device, slot_weight=self._padded(writer.slot_weight))
             sample = self.workers.gather(writer.sample())
             prepared = Prepared(
                 self.schema,
@@ -201,6 +202,13 @@ class ScanPlan:
             n_held_out = int(writer.fold_counts[: self.settings.network.n_members].sum()) if n_folds else 0
             n_held_out = n_held_out if found is None else len(found)
             yield Written(prepared, sum(self.workers.gather(n_held_out)), writer.fingerprint.hexdigest())
+
+    def _padded(self, slot_weight: Array) -> Array:
+        """Return the weight at every slot of the padded tables, as training counts it: rows weigh one on average."""
+        longest = max(feature.n_slots for feature in self.schema.features)
+        found = np.zeros(len(self.schema) * longest)
+        found[padded_slots(self.schema)] = slot_weight / self.mean_weight
+        return found
 
     def _tensors(self, rows: Rows | None) -> TrainingRows | None:
         if rows is None:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nae._typing import AnyArray
+from nae._typing import AnyArray, Array
 from nae.network.cells import RowCells
 from nae.scanning.cache import Field, RowCache
 from nae.training import TrainingRows
@@ -103,8 +103,9 @@ class Packing:
 class CachedRows:
     """Training rows in a cache: the source of batches whose memory does not grow with the rows."""
 
-    def __init__(self, cache: RowCache, packing: Packing, device: torch.device) -> None:
+    def __init__(self, cache: RowCache, packing: Packing, device: torch.device, *, slot_weight: Array) -> None:
         self.cache, self.packing = cache, packing
+        self._slot_weight = slot_weight  # (padded slot,), counted while the cache was written
         self.window = packing.empty(cache.largest_block, device)
         self._loaded: int | None = None
 
@@ -138,14 +139,9 @@ class CachedRows:
         return concatenate(found)
 
     def slot_weight(self, n_slots: int) -> Tensor:
-        parts = (self._load(block).slot_weight(n_slots) for block in range(self.cache.n_blocks))
-        total = next(parts)
-        if self.cache.n_blocks == 1:
-            return total
-        total = total.double()  # many rows at one slot would outgrow single precision
-        for part in parts:
-            total += part
-        return total.to(self.packing.dtype)
+        if self.cache.n_blocks == 1:  # bit for bit what rows in memory give
+            return self._load(0).slot_weight(n_slots)
+        return torch.as_tensor(self._slot_weight, dtype=self.packing.dtype, device=self.window.weight.device)
 
     def _load(self, block: int) -> TrainingRows:
         """Return the rows of a block, in the window."""
