@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
 from nae.cli.columns import align, check_finite, find_column, remarks
+from nae.cli.console import digits
 from nae.cli.options import parse_additivity, parse_duration
 from nae.cli.quality import _auc, _measure_classes, _measure_numbers
 from nae.cli.reading import read_file
@@ -132,3 +133,23 @@ def test_an_output_that_cannot_be_written_is_known_before_the_work(tmp_path: Pat
         check_output(str(tmp_path / "none" / "out.csv"))
     with pytest.raises(ConfigError, match=r"--format must be one of .* Did you mean 'parquet'"):
         check_output("-", form="parket")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4.0, "4.000"),
+        (0.0, "0.000"),
+        (0.0123, "0.01230"),
+        (999.96, "1000"),
+        (26595.4, "26595"),
+        (-12.5, "-12.50"),
+        (2e20, "2.000e+20"),
+    ],
+)
+def test_numbers_keep_their_zeros_and_large_ones_their_digits(value: float, text: str) -> None:
+    assert digits(value) == text
+
+
+def test_numbers_may_have_a_sign() -> None:
+    assert (digits(4, 3, signed=True), digits(-1234, 3, signed=True)) == ("+4.00", "-1234")

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from nae._typing import AnyArray, IntArray
 from nae.cli.columns import align, column_of, find_column
-from nae.cli.console import make_table, out
+from nae.cli.console import digits, make_table, out
 from nae.cli.options import load_model
 from nae.cli.quality import Baseline, Measure, measure, read_target
 from nae.cli.reading import read_file
@@ -76,7 +76,7 @@ def _shared_test_rows(models: list[TableModel], rows: list[pa.Table], target: An
 def _quality_table(names: list[str], models: list[TableModel], measures: list[list[Measure]], where: str) -> Table:
     table = make_table(f"On {where}", "", *names, "knows only the average")
     for found in zip(*measures, strict=True):
-        table.add_row(found[0].name, *(f"{one.value:.4g}" for one in found), f"{found[0].baseline:.4g}")
+        table.add_row(found[0].name, *(digits(one.value) for one in found), digits(found[0].baseline))
     table.add_section()
     explanations = [model.explain_global() for model in models]
     table.add_row("additivity", *(f"{one.additivity:.2f}" for one in explanations), "")
@@ -109,7 +109,7 @@ def _difference(first: TableModel, X: pa.Table, second: TableModel, other: pa.Ta
         return f"the same class for {100 * same:.1f} % of the rows; probabilities differ by {most:.3g} at most."
     one, two = first.predict(X), second.predict(other)
     gap = np.abs(one - two)
-    return f"predictions differ by {gap.mean():.4g} on average and by {gap.max():.4g} at most."
+    return f"predictions differ by {digits(gap.mean())} on average and by {digits(gap.max())} at most."
 
 
 def _short_names(paths: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["make_table", "out", "say", "screen"]
+__all__ = ["digits", "make_table", "out", "say", "screen"]
 
 _WIDTH = 120  # of a file or a pipe
 
@@ -31,6 +31,14 @@ def make_table(title: str, *headers: str) -> Table:
     for i, header in enumerate(headers):
         table.add_column(header, justify="left" if i == 0 else "right", overflow="fold")
     return table
+
+
+def digits(value: float, n: int = 4, *, signed: bool = False) -> str:
+    """Return a number in ``n`` digits, zeros included, and a large one to the unit: 4.000, 0.01230, 26595."""
+    sign = "+" if signed else ""
+    if 10 ** (n - 1) <= abs(value) < 1e15:
+        return f"{value:{sign}.0f}"
+    return f"{value:{sign}#.{n}g}".rstrip(".")
 
 
 def _console(*, is_error: bool) -> Console:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from nae.cli.columns import align
-from nae.cli.console import make_table, out
+from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, load_model
 from nae.cli.reading import read_file
 from nae.errors import ConfigError, DataError, did_you_mean
@@ -95,7 +95,7 @@ def global_table(model: TableModel, output: int = 0) -> Table:
         table.add_row(
             shape.name,
             shape.kind,
-            f"{importance:.4g}",
+            digits(importance),
             "█" * round(12 * importance / largest),
             f"{shape.additivity[output]:.2f}",
             f"{shape.interaction_share[output]:.3f}",
@@ -112,7 +112,7 @@ def global_table(model: TableModel, output: int = 0) -> Table:
 def _strength_table(model: TableModel) -> Table:
     table = make_table("Who changes whom", "pair", "strength", "share of the score")
     for pair in model.top_interactions(8):
-        table.add_row(f"{pair.first} × {pair.second}", f"{pair.strength:.4g}", f"{100 * pair.relative:.1f} %")
+        table.add_row(f"{pair.first} × {pair.second}", digits(pair.strength), f"{100 * pair.relative:.1f} %")
     return table
 
 
@@ -127,9 +127,9 @@ def _feature_table(model: TableModel, name: str, output: int) -> Table:
         table.add_row(
             shape.labels[at],
             f"{100 * shape.weight[at]:.1f} %",
-            f"{shape.mean[at, output]:+.4g}",
-            f"{shape.lower[at, output]:+.4g}",
-            f"{shape.upper[at, output]:+.4g}",
+            digits(shape.mean[at, output], signed=True),
+            digits(shape.lower[at, output], signed=True),
+            digits(shape.upper[at, output], signed=True),
         )
     return table
 
@@ -153,17 +153,21 @@ def _row_table(explanation: LocalExplanation, output: int, row: int) -> Table:
         table.add_row(
             names[i],
             _shown(explanation.columns[i][0]),
-            f"{values[i]:+.4g}",
-            f"{explanation.lower[0, i, output]:+.4g}",
-            f"{explanation.upper[0, i, output]:+.4g}",
-            f"{explanation.own[0, i, output]:+.4g}",
-            f"{explanation.shift[0, i, output]:+.4g}",
-            ", ".join(f"{names[cause]} {part:+.3g}" for cause, part in zip(causes, parts, strict=True) if part),
+            digits(values[i], signed=True),
+            digits(explanation.lower[0, i, output], signed=True),
+            digits(explanation.upper[0, i, output], signed=True),
+            digits(explanation.own[0, i, output], signed=True),
+            digits(explanation.shift[0, i, output], signed=True),
+            ", ".join(
+                f"{names[cause]} {digits(part, 3, signed=True)}"
+                for cause, part in zip(causes, parts, strict=True)
+                if part
+            ),
         )
     score = float(explanation.score[0, output])
     table.caption = (
-        f"intercept {explanation.intercept[output]:.4g} + contributions = score {score:.4g} of {what}; "
-        f"prediction {float(np.ravel(explanation.prediction[0])[output]):.4g}"
+        f"intercept {digits(explanation.intercept[output])} + contributions = score {digits(score)} of {what}; "
+        f"prediction {digits(float(np.ravel(explanation.prediction[0])[output]))}"
     )
     return table
 
@@ -172,7 +176,7 @@ def _pair_table(explanation: InteractionExplanation, output: int) -> Table:
     first, second = explanation.axes
     table = make_table(f"What {first.name} (down) and {second.name} (across) do together", first.name, *second.labels)
     for label, line in zip(first.labels, explanation.total[..., output], strict=True):
-        table.add_row(label, *(f"{value:+.3g}" for value in line))
+        table.add_row(label, *(digits(value, 3, signed=True) for value in line))
     table.caption = explanation.note
     return table
 
@@ -182,7 +186,7 @@ def _rounded_up(value: float) -> str:
     if value <= 0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return f"{math.ceil(value / step) * step:.4g}"
+    return digits(math.ceil(value / step) * step)
 
 
 def _shown(value: object) -> str:

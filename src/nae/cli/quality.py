@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.table import Table
 
 from nae._typing import AnyArray, Array
-from nae.cli.console import make_table
+from nae.cli.console import digits, make_table
 from nae.encoding import read_table
 from nae.encoding.columns import category_keys, is_missing, numbers
 from nae.errors import DataError, did_you_mean
@@ -97,8 +97,8 @@ def quality_table(title: str, measures: list[Measure], rule: str) -> Table:
     for one in measures:
         gain = one.baseline - one.value if one.is_better_low else one.value - one.baseline
         is_share = one.is_better_low and one.baseline > 0  # a share of an R² near 0 says nothing
-        share = f"{100 * gain / one.baseline:+.0f} %" if is_share else f"{gain:+.3g}"
-        table.add_row(one.name, f"{one.value:.4g}", f"{one.baseline:.4g}", share)
+        share = f"{100 * gain / one.baseline:+.0f} %" if is_share else digits(gain, 3, signed=True)
+        table.add_row(one.name, digits(one.value), digits(one.baseline), share)
     return table
 
 

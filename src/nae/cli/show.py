@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from nae.cli.console import make_table, out
+from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, load_model
 from nae.serving.card import Card, make_card
 
@@ -39,7 +39,7 @@ def _facts(card: Card) -> list[str]:
         *(f"{name}: {value}" for name, value in card.measures),
     ]
     if card.quality:
-        found = ", ".join(f"{name} {value:.4g} (baseline {rule:.4g})" for name, value, rule in card.quality)
+        found = ", ".join(f"{name} {digits(value)} (baseline {digits(rule)})" for name, value, rule in card.quality)
         lines.append(f"quality on held-out rows: {found}")
     lines += [f"{name}: {value}" for name, value in card.training]
     return lines
