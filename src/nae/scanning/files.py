@@ -167,12 +167,12 @@ class DatasetFiles:
 
     def read(self, number: int, names: list[str], handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
         fragment = list(self.dataset.get_fragments())[number]
-        self._check_columns(fragment, number, names)
         options: dict[str, Any] = {}
         if self.format == "parquet":  # a row group may be large: read it as a stream
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
         n_read = 0
         try:
+            self._check_columns(fragment, number, names)
             batches = fragment.to_batches(
                 schema=self.dataset.schema,
                 columns=names,
@@ -186,7 +186,7 @@ class DatasetFiles:
                 yield pa.table(batch), np.arange(n_read + 1, n_read + batch.num_rows + 1)
                 n_read += batch.num_rows
         except (pa.ArrowException, OSError) as error:
-            where = f"{self.paths[number]} cannot be read beyond row {n_read}"
+            where = f"{self.paths[number]} cannot be read" + (f" beyond row {n_read}" if n_read else "")
             raise DataError(f"{where}: {str(error).splitlines()[0].rstrip('.')}.") from error
 
     def _check_columns(self, fragment: ds.Fragment, number: int, names: list[str]) -> None:
