@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from nae import NAERegressor, TableModel
-from nae.scale import connect, fit_ray
+from nae.scale import connect, fit_ray, tune_ray
+from nae.tuning import Range, SearchSpace, tune
 from tests.scale.steps import take_steps, take_steps_together
 
 pytestmark = [
@@ -108,3 +109,18 @@ def test_a_fit_survives_a_lost_worker_and_scores_like_one_process(tmp_path: Path
     np.testing.assert_array_equal(model.schema.knots, alone.schema.knots)  # few rows: the sketches are exact
     assert model.training["n_rows"] == 3000
     assert rmse(model, table) == pytest.approx(rmse(alone, table), rel=0.15)
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_search_on_the_cluster_and_one_on_this_machine_share_a_study(tmp_path: Path) -> None:
+    table = make_table(300)
+    X, y = table.drop_columns(["y"]), np.array(table["y"])
+    space = SearchSpace((Range("learning_rate", 1e-3, 2e-2, default=5e-3),))
+    estimator = NAERegressor(n_members=1, n_experts=2, n_knots=8, max_epochs=2)
+    first = tune_ray(estimator, X, y, folder=tmp_path, space=space, n_trials=2, n_parallel=2)
+    assert len(first.trials) == 2
+    assert first.trials[0].params == {"learning_rate": 5e-3}
+    assert all(trial.standard_error > 0 and trial.seconds > 0 for trial in first.trials)
+    second = tune(estimator, X, y, folder=tmp_path, space=space, n_trials=3)
+    assert second.trials[:2] == first.trials
+    assert len(second.trials) == 3

@@ -1,6 +1,7 @@
 """``tune_ray``: the search of :func:`nae.tuning.tune`, its trials side by side on a Ray cluster."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,10 @@ def _run_trial(config: Mapping[str, Any], question: Question) -> dict[str, float
     return {name: getattr(trial, name) for name in (*_OBJECTIVES, *MEASURED)}
 
 
+def _ask(space: SearchSpace, trial: Any) -> None:
+    propose(space, trial)  # Ray notes what is asked for
+
+
 def _search(space: SearchSpace, folder: str | Path, *, seed: int) -> Any:
     """Return Ray's way to ask Optuna, writing to the study's file."""
     module = require("ray.tune.search.optuna", extra="scale")
@@ -85,11 +90,8 @@ def _search(space: SearchSpace, folder: str | Path, *, seed: int) -> Any:
                 self._ot_trials[trial_id].set_user_attr(name, result[name])  # type: ignore[index]
             super().on_trial_complete(trial_id, result, error)
 
-    def ask(trial: Any) -> None:
-        propose(space, trial)  # Ray notes what is asked for
-
     return Search(
-        ask,
+        partial(_ask, space),
         metric=list(_OBJECTIVES),
         mode=["min", "max"],
         study_name=STUDY_NAME,
