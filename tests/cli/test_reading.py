@@ -12,9 +12,9 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from nae.scanning.dialect import guess_delimiter
 from nae.cli.reading import read_file
 from nae.errors import DataError
+from nae.scanning.dialect import guess_delimiter
 
 TABLE = pa.table({"a": [1.5, 2.5, None], "b": ["x", "y,z", None]})
 TRICKY = (
