@@ -187,6 +187,15 @@ def test_every_pass_tells_how_far_it_is(folder):
     assert {words[2] for words in told} == {N_ROWS}
 
 
+def test_passes_are_shown_when_asked(folder, capsys):
+    NAERegressor(**FAST | {"verbose": True}).fit(scan_of(folder, "y"), y="y")
+    shown = capsys.readouterr().out
+    assert "surveying" in shown
+    assert "GB to the cache" in shown
+    assert "900 rows" in shown
+    assert "epoch" in shown
+
+
 def test_rows_that_cannot_be_parsed_are_an_error_or_a_warning(tmp_path):
     lines = [f"{i % 7},{i % 5},{i % 3}" for i in range(300)]
     lines[41], lines[99] = "1,2", "1,2,lots"

@@ -1,0 +1,290 @@
+"""Fitting from files: memory, speed and accuracy against the fit in memory.
+
+    NAE_DATA=folder python -m benchmarks.streaming --rows 20000000 --data $NAE_DATA
+
+Generates a table in Parquet files (under ``runs/streaming``, not part of the repository) and fits a scan of it for one
+epoch, sampling the process's anonymous memory. Then fits the first rows of the same files both ways with the same
+settings, for speed; then Beijing air both ways, for accuracy. Each fit runs in a process and on a thread of its own.
+Speed is rows per second of processor time, so that whatever else the machine does changes it little.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from benchmarks.machine import describe
+
+__all__ = ["AnonymousMemory", "generate", "main"]
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "runs" / "streaming"
+RESULT = ROOT / "benchmarks" / "results" / "streaming.md"
+FILE_ROWS = 1_000_000
+N_TEXT = 3  # columns of text among the features
+SHARED: dict[str, Any] = {"n_members": 2, "batch_size": 8192, "random_state": 0, "n_jobs": 1, "device": "cpu"}
+# The smallest network, since it is the memory of many rows that is asked for.
+MEMORY: dict[str, Any] = SHARED | {"max_epochs": 1, "n_experts": 1, "hidden_dim": 8, "n_ramps": 8}
+SPEED: dict[str, Any] = SHARED | {"max_epochs": 2, "n_experts": 4, "hidden_dim": 16, "gate_rank": 16}
+AIR: dict[str, Any] = {"n_members": 2, "max_epochs": 3, "n_jobs": 1, "device": "cpu"}
+AIR_SEEDS = (0, 1, 2)
+
+
+class AnonymousMemory:
+    """The largest anonymous memory of this process while it lasts: what is not backed by a file."""
+
+    def __init__(self, every: float = 0.02) -> None:
+        self.peak = 0
+        self._every, self._is_over = every, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(self._every):
+            self.peak = max(self.peak, anonymous_bytes())
+
+
+def anonymous_bytes() -> int:
+    """Return the anonymous memory of this process."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("this system does not say how much memory is anonymous")
+
+
+def generate(folder: Path, n_rows: int, n_features: int) -> Path:
+    """Write a table in files of a million rows, unless it is there; return its folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    place = folder / f"{n_rows}x{n_features}"
+    for number in range(-(-n_rows // FILE_ROWS)):
+        path = place / f"part-{number:04d}.parquet"
+        if path.exists():
+            continue
+        place.mkdir(parents=True, exist_ok=True)
+        n_here = min(FILE_ROWS, n_rows - number * FILE_ROWS)
+        random = np.random.default_rng([7, number])
+        X = random.standard_normal((n_here, n_features - N_TEXT), dtype=np.float32)
+        X[:, 0] = np.where(random.random(n_here) < 0.7, 0.0, np.exp(X[:, 0]))  # mostly zeros, like an amount
+        X[:, 1] = np.rint(10 * X[:, 1])
+        X[random.random(n_here) < 0.05, 2] = np.nan
+        codes = random.integers(0, 40, (n_here, N_TEXT)) * random.integers(0, 2, (n_here, N_TEXT))
+        y = np.sin(X[:, 3]) + X[:, 4] * X[:, 5] + 0.1 * X[:, 0] + 0.05 * codes[:, 0] + random.standard_normal(n_here)
+        names = np.array([f"level {i}" for i in range(40)])
+        columns = {f"x{i}": X[:, i] for i in range(X.shape[1])} | {f"c{i}": names[codes[:, i]] for i in range(N_TEXT)}
+        partial = path.with_suffix(".partial")
+        pq.write_table(pa.table(columns | {"y": y}), partial)
+        partial.replace(path)
+    return place
+
+
+class Epochs:
+    """A callback that notes the processor time at the end of every epoch."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+
+    def __call__(self, **_: object) -> None:
+        self.ends.append(time.process_time())
+
+    def rows_per_second(self, n_rows: int) -> float:
+        """Return the speed of the epochs after the first, validation included."""
+        return n_rows * (len(self.ends) - 1) / (self.ends[-1] - self.ends[0])
+
+
+def fit_many(folder: str) -> dict[str, Any]:
+    """Fit a scan of all files and return what it took."""
+    import nae
+
+    marks: dict[str, float] = {}
+
+    def note(what: str, done: int, total: int | None) -> None:
+        marks[what.split(maxsplit=1)[0]] = time.process_time()
+
+    model = nae.NAERegressor(**MEMORY)
+    before, start, clock = anonymous_bytes(), time.process_time(), time.perf_counter()
+    with AnonymousMemory() as memory:
+        model.fit(nae.scan(folder).with_progress(note), y="y")
+    return {
+        "rows": model.model_.training["n_rows"],
+        "survey": marks["surveying"] - start,
+        "encode": marks["writing"] - marks["surveying"],
+        "processor": time.process_time() - start,
+        "seconds": time.perf_counter() - clock,
+        "before": before,
+        "peak": memory.peak,
+    }
+
+
+def fit_few(folder: str, n_rows: int, *, is_streamed: bool) -> dict[str, Any]:
+    """Fit the first rows, from files or in memory, and return speed and memory."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    import nae
+
+    paths = sorted(str(path) for path in Path(folder).glob("*.parquet"))[: -(-n_rows // FILE_ROWS)]
+    table = pa.concat_tables([pq.read_table(path) for path in paths]).slice(0, n_rows)
+    epochs = Epochs()
+    model = nae.NAERegressor(**SPEED, callbacks=[epochs])
+    with AnonymousMemory() as memory:
+        if is_streamed:
+            model.fit(nae.scan(ds.dataset(table)), y="y")
+        else:
+            model.fit(table.drop_columns(["y"]), table.column("y").to_numpy())
+    return {"rows": n_rows, "rows_per_second": epochs.rows_per_second(n_rows), "peak": memory.peak}
+
+
+def fit_air(data: str, settings: dict[str, Any], *, is_streamed: bool) -> dict[str, Any]:
+    """Fit seven eighths of Beijing air and return the error on the rest."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
+
+    import nae
+
+    table = pq.read_table(Path(data) / "beijing_air.parquet")
+    target = "target" if "target" in table.column_names else table.column_names[-1]
+    table = table.filter(table.column(target).is_valid(nan_is_null=True))
+    is_test = np.random.default_rng(0).random(table.num_rows) < 1 / 8
+    training, test = table.filter(pa.array(~is_test)), table.filter(pa.array(is_test))
+    model = nae.NAERegressor(**settings)
+    start = time.perf_counter()
+    if is_streamed:
+        model.fit(nae.scan(ds.dataset(training), block_rows=1 << 15), y=target)
+    else:
+        model.fit(training.drop_columns([target]), training.column(target).to_numpy())
+    error = model.predict(test.drop_columns([target])) - test.column(target).to_numpy()
+    return {"rmse": float(np.sqrt(np.mean(error**2))), "seconds": time.perf_counter() - start}
+
+
+def child(task: str, *arguments: Any) -> dict[str, Any]:
+    """Run one fit in a process of its own and return its figures."""
+    command = [sys.executable, "-m", "benchmarks.streaming", "--task", task, *map(json.dumps, arguments)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(task, arguments[-1] if arguments else "", found, flush=True)
+    return found
+
+
+def perform(task: str, arguments: list[str]) -> dict[str, Any]:
+    """Do what a child was asked for."""
+    given = [json.loads(one) for one in arguments]
+    if task == "many":
+        return fit_many(given[0])
+    if task in ("few-streamed", "few-resident"):
+        return fit_few(given[0], given[1], is_streamed=task == "few-streamed")
+    return fit_air(given[0], AIR | {"random_state": given[1]}, is_streamed=task == "air-streamed")
+
+
+@contextmanager
+def measured_table(n_rows: int, n_features: int, *, is_kept: bool) -> Iterator[Path]:
+    """Yield the folder of a generated table, and remove it unless it is to be kept."""
+    place = generate(FOLDER, n_rows, n_features)
+    try:
+        yield place
+    finally:
+        if not is_kept:
+            for path in place.iterdir():
+                path.unlink()
+            place.rmdir()
+
+
+def page(many: dict[str, Any], few: dict[str, dict[str, Any]], air: dict[str, list[float]], n_features: int) -> str:
+    """Return the results as a page, as far as they are there."""
+    sections = [f"# Fitting from files\n\n`python -m benchmarks.streaming` on {describe()}; one thread for each fit.\n"]
+    sections.append(_memory(many, n_features))
+    if len(few) == 2:
+        sections.append(_speed(few))
+    if air:
+        sections.append(_accuracy(air))
+    return "\n".join(sections)
+
+
+def _memory(many: dict[str, Any], n_features: int) -> str:
+    peak, before = many["peak"] / 1e9, many["before"] / 1e9
+    return (
+        f"**Memory.** {many['rows']:,} generated rows of {n_features} features, {N_TEXT} of them text; one epoch of\n"
+        f"the smallest network. Peak of anonymous memory: **{peak:.2f} GB**, of which {before:.2f} GB were held before\n"
+        f"the fit by the interpreter and its libraries. Processor time: {many['survey']:.0f} s for the first pass\n"
+        f"(sketches), {many['encode']:.0f} s for the second (cells to the cache), {many['processor']:.0f} s in all;\n"
+        f"{many['seconds']:.0f} s on the clock of a shared machine.\n"
+    )
+
+
+def _speed(few: dict[str, dict[str, Any]]) -> str:
+    speeds = {name: one["rows_per_second"] for name, one in few.items()}
+    rows = "".join(f"| {name} | {speed:,.0f} |\n" for name, speed in speeds.items())
+    return (
+        f"**Speed.** The first {few['in memory']['rows']:,} rows, {SPEED['n_members']} members, "
+        f"{SPEED['n_experts']} experts, batches of {SPEED['batch_size']:,} rows:\n\n"
+        f"| | rows per second of processor time, in an epoch |\n|---|---|\n{rows}\n"
+        f"From files, an epoch runs at {speeds['from files'] / speeds['in memory']:.2f} of the speed in memory.\n"
+    )
+
+
+def _accuracy(air: dict[str, list[float]]) -> str:
+    rows = "".join(
+        f"| {name} | {np.mean(found):.3f} ± {np.std(found):.3f} | {', '.join(f'{one:.3f}' for one in found)} |\n"
+        for name, found in air.items()
+    )
+    return (
+        f"**Accuracy.** Beijing air, RMSE on a held-out eighth, {AIR['n_members']} members, {AIR['max_epochs']} "
+        "epochs;\nfrom files in blocks of 32,768 rows:\n\n"
+        f"| | RMSE, mean ± standard deviation over seeds | each seed |\n|---|---|---|\n{rows}"
+    )
+
+
+def main() -> None:
+    """Measure and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--features", type=int, default=30)
+    parser.add_argument("--few-rows", type=int, default=400_000, help="rows to compare the speed on")
+    parser.add_argument("--data", default=None, help="folder of beijing_air.parquet; without it, no accuracy")
+    parser.add_argument("--keep", action="store_true", help="keep the generated files")
+    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--task", default=None, help=argparse.SUPPRESS)
+    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.task:
+        print(json.dumps(perform(given.task, given.arguments)))
+        return
+    few: dict[str, dict[str, Any]] = {}
+    air: dict[str, list[float]] = {}
+
+    def write() -> None:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(page(many, few, air, given.features))
+
+    with measured_table(given.rows, given.features, is_kept=given.keep) as place:
+        many = child("many", str(place))
+        write()
+        for name, task in {"in memory": "few-resident", "from files": "few-streamed"}.items():
+            few[name] = child(task, str(place), min(given.rows, given.few_rows))
+        write()
+    for seed in AIR_SEEDS if given.data else ():
+        for name, task in {"in memory": "air-resident", "from files": "air-streamed"}.items():
+            air.setdefault(name, []).append(child(task, given.data, seed)["rmse"])
+        write()
+
+
+if __name__ == "__main__":
+    main()
