@@ -222,8 +222,8 @@ def _memory(many: dict[str, Any], n_features: int) -> str:
     peak, before = many["peak"] / 1e9, many["before"] / 1e9
     return (
         f"**Memory.** {many['rows']:,} generated rows of {n_features} features, {N_TEXT} of them text; one epoch of\n"
-        f"the smallest network. Peak of anonymous memory: **{peak:.2f} GB**, of which {before:.2f} GB were held before\n"
-        f"the fit by the interpreter and its libraries. Processor time: {many['survey']:.0f} s for the first pass\n"
+        f"the smallest network. Peak of anonymous memory: **{peak:.2f} GB**, of which {before:.2f} GB were held\n"
+        f"before the fit by the interpreter and its libraries. Processor time: {many['survey']:.0f} s for the first pass\n"
         f"(sketches), {many['encode']:.0f} s for the second (cells to the cache), {many['processor']:.0f} s in all;\n"
         f"{many['seconds']:.0f} s on the clock of a shared machine.\n"
     )
