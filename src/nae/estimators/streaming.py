@@ -317,9 +317,10 @@ class _Writer:
 
     def _remember(self, cells: Cells, weights: Array) -> None:
         self.slot_weight += slot_weights(cells, weights, self.plan.schema.n_slots)
-        self._slots.append(cells.slot[:: self.step])
-        self._fractions.append(cells.fraction[:: self.step])
-        self.sampled_weights.append(weights[:: self.step])
+        # Copies: a view would keep all the rows of its chunk.
+        self._slots.append(cells.slot[:: self.step].copy())
+        self._fractions.append(cells.fraction[:: self.step].copy())
+        self.sampled_weights.append(weights[:: self.step].copy())
 
     def sample(self) -> tuple[IntArray, Array, Array]:
         """Return slots, fractions and weights of the remembered rows."""
