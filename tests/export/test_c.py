@@ -93,6 +93,24 @@ def test_odd_names_and_levels_compile_and_are_told_apart(tmp_path: Path) -> None
     assert_same_in_c(model, Columns(columns, schema.names), tmp_path)
 
 
+@needs_gcc
+def test_columns_called_like_macros_or_words_of_other_languages_compile(tmp_path: Path) -> None:
+    names = ("NULL", "NAN", "M_FEATURES", "bool", "class", "new", "F", "exp", "row", "slot")
+    schema, random = Schema(tuple(Number(name, np.array([0.0, 1.0])) for name in names)), np.random.default_rng(0)
+    model, _ = case({"gate": "diagonal"})
+    shape = (schema.n_slots, model.n_experts, 1)
+    gate = replace(model.gate, terms=random.standard_normal(shape), bias=np.zeros((model.n_experts * len(names), 1)))
+    model = replace(model, schema=schema, experts=random.standard_normal((*shape, 1)), gate=gate)
+    assert_same_in_c(model, Columns(tuple(random.uniform(-0.5, 1.5, (len(names), 5))), names), tmp_path)
+    for kind in ("c++", "c"):
+        (tmp_path / "user").write_text(
+            '#include <math.h>\n#include <stddef.h>\n#include "m.h"\nint main(void) { return 0; }\n'
+        )
+        command = ["gcc", "-x", kind, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "user")]
+        if kind == "c" or shutil.which("g++"):
+            subprocess.run(command, check=True)
+
+
 @pytest.mark.parametrize("name", ["int", "a b", "", "2x", "x;"])
 def test_a_name_must_be_an_identifier(name: str) -> None:
     model, _ = case({"gate": "additive"})

@@ -23,6 +23,19 @@ _KEYWORDS = frozenset(
         "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
     }
 )  # fmt: skip
+# What the header's readers may not call a field: later words of C, those of C++, and macros of the headers in use.
+_TAKEN = _KEYWORDS | frozenset(
+    {
+        "NAN", "INFINITY", "NULL", "HUGE_VAL", "asm", "linux", "unix",
+        "alignas", "alignof", "bool", "constexpr", "false", "nullptr", "static_assert", "thread_local", "true",
+        "typeof", "typeof_unqual",
+        "and", "and_eq", "bitand", "bitor", "catch", "char16_t", "char32_t", "char8_t", "class", "co_await",
+        "co_return", "co_yield", "compl", "concept", "const_cast", "consteval", "constinit", "decltype", "delete",
+        "dynamic_cast", "explicit", "export", "friend", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+        "operator", "or", "or_eq", "private", "protected", "public", "reinterpret_cast", "requires", "static_cast",
+        "template", "this", "throw", "try", "typeid", "typename", "using", "virtual", "wchar_t", "xor", "xor_eq",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ def to_c(model: Any, name: str = "model") -> CSource:
     tables = model_of(model)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS:
         raise UserError(f"name must be a C identifier; got {name!r}.")
-    fields = _field_names(tables.feature_names)
+    fields = _field_names(tables.feature_names, name.upper())
     return CSource(_header(tables, name, fields), _source(tables, name, fields), fields)
 
 
@@ -60,12 +73,13 @@ def write_c(model: Any, folder: str | os.PathLike[str], *, name: str = "model") 
     return header, source
 
 
-def _field_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a C identifier per feature, as near to its name as C allows."""
+def _field_names(names: tuple[str, ...], big: str) -> tuple[str, ...]:
+    """Return a C identifier per feature, as near to its name as C and C++ allow; ``big`` begins the header's macros."""
+    taken = _TAKEN | {f"{big}_{end}" for end in ("H", "FEATURES", "OUTPUTS", "PREDICTIONS")}
     found: list[str] = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
-        plain = f"x{plain}" if not plain or plain[0].isdigit() or plain[0] == "_" or plain in _KEYWORDS else plain
+        plain = f"x{plain}" if not plain or plain[0].isdigit() or plain[0] == "_" or plain in taken else plain
         field, n = plain, 2
         while field in found:
             field, n = f"{plain}_{n}", n + 1
@@ -85,6 +99,10 @@ def _header(model: TableModel, name: str, fields: tuple[str, ...]) -> str:
 #ifndef {big}_H
 #define {big}_H
 
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
 #define {big}_FEATURES {model.n_features}
 #define {big}_OUTPUTS {model.n_outputs}
 #define {big}_PREDICTIONS {width}
@@ -103,6 +121,10 @@ typedef struct {{
 }} {name}_result;
 
 void {name}_predict(const {name}_row *row, {name}_result *result);
+
+#ifdef __cplusplus
+}}
+#endif
 
 #endif
 """

@@ -45,8 +45,12 @@ def to_sql(model: Any, *, table: str = "rows", key: str = "id", prefix: str = "n
         ``score`` and ``prediction`` (for classes: of probability of the output; for two classes of the second).
     """
     tables = model_of(model)
-    if key in tables.feature_names:
+    folded = [name.casefold() for name in tables.feature_names]  # SQL's names do not tell a from A
+    if key.casefold() in folded:
         raise UserError(f"key must not be a feature; got {key!r}.")
+    twice = next((name for name in tables.feature_names if folded.count(name.casefold()) > 1), None)
+    if twice is not None:
+        raise UserError(f"SQL cannot tell columns apart by upper and lower case; rename {twice!r} before fit.")
     parts = [_schema_tables(tables, prefix), _long_table(f"{prefix}_experts", _expert_rows(tables))]
     if tables.n_experts > 1:
         parts += _gate_tables(tables, prefix)
@@ -161,11 +165,20 @@ def _inputs(model: TableModel, table: str, key: str) -> str:
     for i, feature in enumerate(model.schema.features):
         column, is_number = _quoted(feature.name), isinstance(feature, Number)
         number = f"CAST({column} AS DOUBLE)" if is_number else "CAST(NULL AS DOUBLE)"
-        text = "CAST(NULL AS VARCHAR)" if is_number else f"CAST({column} AS VARCHAR)"
+        text = "CAST(NULL AS VARCHAR)" if is_number else _as_level(column)
         lines.append(
             f"  SELECT {_quoted(key)} AS id, {i} AS feature, {number} AS number, {text} AS text FROM {_quoted(table)}"
         )
     return "inputs AS (\n" + "\n  UNION ALL\n".join(lines) + "\n)"
+
+
+def _as_level(column: str) -> str:
+    """Return a column as the model writes levels: true as True, 1.0 as 1, NaN as missing."""
+    text = f"CAST({column} AS VARCHAR)"
+    real = f"NULLIF(regexp_replace({text}, '[.]0$', ''), 'nan')"
+    cases = {"BOOLEAN": f"upper({text}[1]) || {text}[2:]", "FLOAT": real, "DOUBLE": real}
+    whens = " ".join(f"WHEN '{kind}' THEN {then}" for kind, then in cases.items())
+    return f"CASE typeof({column}) {whens} ELSE {text} END"
 
 
 def _cells(prefix: str) -> str:
@@ -175,7 +188,8 @@ def _cells(prefix: str) -> str:
 ),
 known AS (
   SELECT i.id, i.feature, i.text, f.missing, f.unseen,
-    CASE WHEN isnan(i.number) THEN NULL ELSE LEAST(GREATEST(i.number, e.first), e.last) END AS number
+    CASE WHEN i.number IS NULL OR isnan(i.number) THEN NULL
+         ELSE LEAST(GREATEST(i.number, e.first), e.last) END AS number
   FROM inputs i JOIN {_quoted(prefix + "_features")} f USING (feature) LEFT JOIN ends e USING (feature)
 ),
 cells AS (
