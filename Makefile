@@ -4,7 +4,8 @@ JOBS ?= 2
 
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS)
+# Tests of one group (those that share a Ray) stay in one process.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup
 
 .PHONY: gallery demo test test-fast test-slow check format clean
 

@@ -16,6 +16,7 @@ from nae.cli.writing import check_output, write_table
 from nae.encoding import Schema
 from nae.encoding.schema import Category, Number
 from nae.errors import ConfigError, DataError
+from tests.cli.conftest import Command
 
 TABLE = pa.table({"a": [1.5, None], "b": ["x", 'y,"z']})
 
@@ -153,3 +154,11 @@ def test_numbers_keep_their_zeros_and_large_ones_their_digits(value: float, text
 
 def test_numbers_may_have_a_sign() -> None:
     assert (digits(4, 3, signed=True), digits(-1234, 3, signed=True)) == ("+4.00", "-1234")
+
+
+def test_the_device_and_the_reason_for_it_are_said(nae: Command, folder: Path, tmp_path: Path) -> None:
+    words = ("fit", folder / "homes.parquet", "-t", "price", "-o", tmp_path / "m.nae", "--members", 1, "--epochs", 1)
+    _, _, err = nae(*words, "--device", "cpu")
+    assert "training on cpu: as asked for." in err
+    _, _, err = nae(*words, "--device", "cpu", "--quiet")
+    assert err == ""

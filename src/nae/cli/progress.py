@@ -1,5 +1,6 @@
 """Training as seen from a terminal: a bar with the time left, and Ctrl-C that keeps the best model so far."""
 
+import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,6 +60,13 @@ class Watch:
         say("stopping after this epoch and keeping the best model so far; Ctrl-C again quits at once.")
 
 
+class _Teller(logging.Handler):
+    """Says what the library notes: which device trains, and why."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"{record.getMessage()}.")
+
+
 @contextmanager
 def watch_training(time_limit: float | None, *, is_quiet: bool) -> Iterator[Watch]:
     """Yield a callback for the estimator; Ctrl-C means "enough" while this lasts."""
@@ -66,9 +74,15 @@ def watch_training(time_limit: float | None, *, is_quiet: bool) -> Iterator[Watc
     with Progress(*columns, console=screen(), disable=is_quiet, transient=True) as bar:
         watch = Watch(bar, time_limit)
         before = signal.signal(signal.SIGINT, watch.interrupt)
+        log, teller = logging.getLogger("nae"), _Teller()
+        level = log.level
         if not is_quiet:
             say("training; Ctrl-C ends it and keeps the best model so far.")
+            log.addHandler(teller)
+            log.setLevel(logging.INFO)
         try:
             yield watch
         finally:
             signal.signal(signal.SIGINT, before)
+            log.removeHandler(teller)
+            log.setLevel(level)
