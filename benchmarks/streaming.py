@@ -234,8 +234,8 @@ def page(many: dict[str, Any], few: dict[str, dict[str, Any]], air: dict[str, li
 def _memory(many: dict[str, Any], n_features: int) -> str:
     peak, before = many["peak"] / 1e9, many["before"] / 1e9
     return (
-        f"**Memory.** {many['rows']:,} generated rows of {n_features} features, {N_TEXT} of them text; {STEPS} steps of\n"
-        f"a small network. Peak of anonymous memory: **{peak:.2f} GB**, of which {before:.2f} GB were held before\n"
+        f"**Memory.** {many['rows']:,} generated rows of {n_features} features, {N_TEXT} of them text; {STEPS} steps\n"
+        f"of a small network. Peak of anonymous memory: **{peak:.2f} GB**, of which {before:.2f} GB were held before\n"
         f"the fit by the interpreter and its libraries. Processor time: {many['survey']:.0f} s for the first\n"
         f"pass (sketches), {many['encode']:.0f} s for the second (cells to the cache), {many['processor']:.0f} s in\n"
         f"all; {many['seconds']:.0f} s on the clock of a shared machine.\n"

@@ -1,5 +1,6 @@
 """Fitting from files gives what fitting in memory gives: the same model where it all fits in one block."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -176,6 +177,23 @@ def test_an_interrupted_fit_leaves_no_cache(folder, tmp_path, monkeypatch):
         NAERegressor(**FAST).fit(scan, y="y")
     assert seen
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_memory_of_both_passes_does_not_grow_with_the_rows(monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NAERegressor, "_train", stop)
+    random, peaks = np.random.default_rng(0), []
+    for n_rows in (10_000, 10_000, 40_000):  # the first pays for what is imported
+        values = {name: random.integers(0, 50, n_rows).astype(float) for name in "abcdy"}
+        scan = nae.scan(ds.dataset(pa.table(values)), block_rows=2000)
+        tracemalloc.start()
+        with pytest.raises(KeyboardInterrupt):
+            NAERegressor(**FAST, batch_size=500).fit(scan, y="y")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.3 * peaks[1]
 
 
 def test_every_pass_tells_how_far_it_is(folder):
