@@ -47,7 +47,7 @@ from nae.scanning.scan import Scan
 from nae.tables.archive import read_archive, save
 from nae.tables.explains import Explains
 from nae.tables.model import TableModel
-from nae.training import History
+from nae.training import History, TrainingConfig
 from nae.training.checkpoint import Checkpoints
 from nae.training.device import fit_in_memory
 from nae.training.workers import ALONE, Workers
@@ -248,9 +248,22 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             validation = self._read_eval_set(eval_set, task, has_offset=bool(roles.offset))
         random = check_random_state(self.random_state)
         with plan.write(random, device=self.device, validation=validation, is_verbose=is_verbose) as written:
-            fitted = self._train(
-                written.prepared, task, settings, state, seed=self._seed(), workers=workers, checkpoints=checkpoints
-            )
+
+            def attempt(config: TrainingConfig) -> Fitted:
+                return self._train(
+                    written.prepared,
+                    task,
+                    replace(settings, training=config),
+                    state,
+                    seed=self._seed(),
+                    workers=workers,
+                    checkpoints=checkpoints,
+                )
+
+            # Several workers would have to agree on a smaller batch: they fail together instead.
+            config = settings.training
+            is_alone = workers.count == 1
+            fitted = fit_in_memory(attempt, config, n_rows=survey.n_rows) if is_alone else attempt(config)
             self._keep(
                 fitted,
                 written.prepared,
