@@ -184,6 +184,7 @@ def test_the_memory_of_both_passes_does_not_grow_with_the_rows(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(NAERegressor, "_train", stop)
+    monkeypatch.setattr("nae.scanning.files._BATCH_ROWS", 1000)
     random, peaks = np.random.default_rng(0), []
     for n_rows in (10_000, 10_000, 40_000):  # the first pays for what is imported
         values = {name: random.integers(0, 50, n_rows).astype(float) for name in "abcdy"}

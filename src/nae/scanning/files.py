@@ -4,6 +4,7 @@ import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -166,7 +167,8 @@ class DatasetFiles:
         return int(self.dataset.count_rows()) if self.format in ("parquet", "arrow") else None
 
     def read(self, number: int, names: list[str], handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
-        fragment = list(self.dataset.get_fragments())[number]
+        # Not kept between two readings: a fragment remembers what its file says about itself.
+        fragment = next(islice(self.dataset.get_fragments(), number, None))
         options: dict[str, Any] = {}
         if self.format == "parquet":  # a row group may be large: read it as a stream
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
