@@ -60,8 +60,8 @@ def test_the_share_of_context_is_a_ratio_of_variances(weight):
     np.testing.assert_allclose(context_share(found, weight).numpy(), (context / (spread + 0.01)).mean(axis=(0, 1)))
 
 
-def make_dial(target: float) -> Dial:
-    return Dial(target, device=torch.device("cpu"), dtype=torch.float64)
+def make_dial(target: float, *, least: float = 0.0) -> Dial:
+    return Dial(target, least=least, device=torch.device("cpu"), dtype=torch.float64)
 
 
 def test_the_dial_presses_harder_while_additivity_is_short_of_its_target(weight):
@@ -72,6 +72,15 @@ def test_the_dial_presses_harder_while_additivity_is_short_of_its_target(weight)
     assert short.log_gamma > np.log(0.1) + 0.1
     assert reached.log_gamma < np.log(0.1) - 0.1
     assert 0 <= short.running <= 1
+
+
+def test_the_dial_presses_no_less_than_a_fit_without_target(weight):
+    free, held = make_dial(0.05), make_dial(0.05, least=0.08)
+    for _ in range(50):
+        free.penalty(routed(), weight)
+        held.penalty(routed(), weight)
+    assert held.log_gamma.exp() == pytest.approx(0.08)
+    assert free.log_gamma < held.log_gamma
 
 
 def test_the_dial_measures_full_additivity_where_there_is_no_context(weight):

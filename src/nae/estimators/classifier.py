@@ -67,8 +67,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         Weight of the mean square of the contributions; none unless given, or 0.01 where ``additivity`` is asked for,
         so that contributions do not reach it by growing and cancelling each other.
     context_penalty : float or None
-        Weight of the share that context has in the contributions' variance, where ``additivity`` is not asked for:
-        0.05 unless given, and none with ``encoder='mlp'``.
+        Weight of the share that context has in the contributions' variance: 0.05 unless given, and none with
+        ``encoder='mlp'``. Where ``additivity`` is asked for, it grows until the target is met.
     expert_dropout, encoder_dropout : float
         Shares dropped in training; the latter with ``encoder='mlp'`` only.
     weight_decay : float or None

@@ -38,4 +38,4 @@ class TrainingConfig:
     evaluate_every: int = 1
     """Epochs between two looks at the validation rows."""
     context_penalty: float = 0.0
-    """Weight of the context's share of each contribution's variance, when the dial is not used."""
+    """Weight of the context's share of each contribution's variance; the least weight when the dial is used."""

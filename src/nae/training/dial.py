@@ -16,14 +16,23 @@ class Dial:
     """Penalises what additivity is defined by, and steers the weight of the penalty towards the target.
 
     The share of a contribution's variance that context causes is penalised per feature; the logarithm of the
-    penalty's weight moves each step by the difference between target and running additivity. All state lives in
-    tensors, so a step can be captured in a graph and needs no synchronisation.
+    penalty's weight moves each step by the difference between target and running additivity, and never below
+    ``least``: a target that the data exceed anyway costs nothing. All state lives in tensors, so a step can be captured
+    in a graph and needs no synchronisation.
     """
 
     def __init__(
-        self, target: float, *, start: float = 0.1, n_steps: int = 1500, device: torch.device, dtype: torch.dtype
+        self,
+        target: float,
+        *,
+        start: float = 0.1,
+        least: float = 0.0,
+        n_steps: int = 1500,
+        device: torch.device,
+        dtype: torch.dtype,
     ) -> None:
         self.target = target
+        self.log_least = max(-9.0, math.log(least)) if least > 0 else -9.0
         self.speed = min(0.3, max(0.05, 75 / n_steps))  # a short run must find the weight in fewer steps
         self.log_gamma = torch.full((), math.log(start), device=device, dtype=dtype)
         self.running = torch.full((), 0.5, device=device, dtype=dtype)
@@ -39,7 +48,7 @@ class Dial:
             score_variance = spread.sum(dim=1, keepdim=True)
             ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).clamp(max=1.0).mean()
             self.running.lerp_(1 - ratio, 0.05)
-            self.log_gamma.add_(self.speed * (self.target - self.running)).clamp_(-9.0, 4.0)
+            self.log_gamma.add_(self.speed * (self.target - self.running)).clamp_(self.log_least, 4.0)
             gamma = self.log_gamma.exp()
         return gamma * context_share(routed, weight, workers, own=own)
 

@@ -140,7 +140,13 @@ class _Run:
         self.dial = (
             None
             if config.additivity is None or network.config.n_experts == 1
-            else Dial(config.additivity, start=config.initial_penalty, device=parameter.device, dtype=parameter.dtype)
+            else Dial(
+                config.additivity,
+                start=config.initial_penalty,
+                least=config.context_penalty,
+                device=parameter.device,
+                dtype=parameter.dtype,
+            )
         )
         self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows, workers) if self.is_on_knots else None
