@@ -24,7 +24,8 @@ _SUMS = {"contract", "reassoc"}  # what a sum may do: fuse with a product, chang
 _LOG2E = np.float32(1.4426950408889634)
 _LN2_HIGH = np.float32(0.693359375)
 _LN2_LOW = np.float32(-2.12194440e-4)
-_ROWS = 512  # rows of a block: they share what the gate's tables bring into the cache
+_FEW, _MANY = 256, 1280  # rows of a block: the larger the gate's tables, the more share what comes into the cache
+_PER_ROW = 4096  # numbers of the gate's tables that are worth another row
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
@@ -328,8 +329,9 @@ def evaluate(cells, tables, shape, rule, exp, out):  # type: ignore[no-untyped-d
     """
     score, values, lower, upper = out
     n_features, n_members = len(cells[0]), shape[0] * shape[1]
-    for start in range(0, len(score), _ROWS):
-        end = min(start + _ROWS, len(score))
+    n_blocks = max(1, -(-len(score) // min(max(tables[1].size // _PER_ROW, _FEW), _MANY)))
+    for block in range(n_blocks):
+        start, end = block * len(score) // n_blocks, (block + 1) * len(score) // n_blocks
         own = values[start:end] if len(values) else np.zeros((end - start, n_features, score.shape[1]))
         least, most = (lower[start:end], upper[start:end]) if len(lower) else (lower, upper)
         _block(cells, start, end - start, tables, shape, rule, exp, own, least, most)

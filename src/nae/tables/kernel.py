@@ -140,7 +140,7 @@ def _share_out(run: Callable[[slice], None], n_rows: int) -> None:
     if n_threads < 2:
         run(slice(0, n_rows))
         return
-    step = -(-n_rows // (4 * n_threads)) if n_rows > 16 * _PER_THREAD else -(-n_rows // n_threads)
+    step = -(-n_rows // (2 * n_threads)) if n_rows > 16 * _PER_THREAD else -(-n_rows // n_threads)
     with ThreadPoolExecutor(n_threads) as pool:
         for done in [pool.submit(run, slice(start, start + step)) for start in range(0, n_rows, step)]:
             done.result()
