@@ -72,7 +72,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            answer = get_command(app).main(list(arguments) or ["--help"], "nae", standalone_mode=False)
+            words = _with_ray_address(arguments) or ["--help"]
+            answer = get_command(app).main(words, "nae", standalone_mode=False)
             code = answer if isinstance(answer, int) else 0
             if code == _INTERRUPTED:
                 say("stopped.")
@@ -93,6 +94,14 @@ def _take_debug(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [word for word in arguments[:end] if word != "--debug"]
     return len(kept) < end, [*kept, *arguments[end:]]
+
+
+def _with_ray_address(arguments: Sequence[str]) -> list[str]:
+    """Return the words with ``--ray local`` for a bare ``--ray``: the parser knows no options with optional values."""
+    words: list[str] = []
+    for word, following in zip(arguments, [*arguments[1:], "-"], strict=False):
+        words += [word, "local"] if word == "--ray" and following.startswith("-") else [word]
+    return words
 
 
 def _as_sentence(error: Exception) -> tuple[int, str]:

@@ -85,7 +85,7 @@ def fit(
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     ray: Annotated[
-        str | None, typer.Option(help="Train on all rows with the workers of a Ray cluster: its address, or local.")
+        str | None, typer.Option(help="Train on all rows with a Ray cluster: its address; this machine without one.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:

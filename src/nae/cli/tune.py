@@ -56,7 +56,8 @@ def tune(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the split, the trials and the proposals.")] = 0,
     ray: Annotated[
-        str | None, typer.Option(help="Run trials side by side on a Ray cluster: its address, or local.")
+        str | None,
+        typer.Option(help="Run trials side by side on a Ray cluster: its address; this machine without one."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and the result.")] = False,
 ) -> None:

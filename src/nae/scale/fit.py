@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import torch
 
 from nae._optional import require
 from nae.errors import ConfigError, DataError, NAEError, did_you_mean
@@ -95,8 +96,10 @@ def fit_ray(
 def fit_worker(config: dict[str, Any]) -> None:
     """Fit with the other workers of a run, and leave the model (or what is wrong) in its storage."""
     train, workers = require("ray.train", extra="scale"), Together()
-    is_gpu = require("ray.train.torch", extra="scale").get_device().type == "cuda"
-    estimator = config["estimator"].set_params(device="cuda" if is_gpu else "cpu")
+    device = require("ray.train.torch", extra="scale").get_device()  # workers on one machine see all of its GPUs
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    estimator = config["estimator"].set_params(device=str(device))
     name = f"the part of worker {workers.rank + 1} of {workers.count}"
     files = ShardFiles(train.get_dataset_shard(_DATASET), config["schema"], name=name)
     try:
@@ -121,9 +124,9 @@ def _trainer(
     name: str | None,
     max_failures: int,
 ) -> Any:
-    train, torch = require("ray.train", extra="scale"), require("ray.train.torch", extra="scale")
+    train, ray_torch = require("ray.train", extra="scale"), require("ray.train.torch", extra="scale")
     options = require("ray.data", extra="scale").ExecutionOptions(preserve_order=True)
-    return torch.TorchTrainer(
+    return ray_torch.TorchTrainer(
         fit_worker,
         train_loop_config=config,
         scaling_config=scaling,
@@ -133,7 +136,8 @@ def _trainer(
             failure_config=train.FailureConfig(max_failures=max_failures),
             checkpoint_config=train.CheckpointConfig(num_to_keep=1),
         ),
-        torch_config=torch.TorchConfig(backend="nccl" if scaling.use_gpu else "gloo"),
+        # Tensors on GPUs go from GPU to GPU, everything else (surveys, samples) over the processors.
+        torch_config=ray_torch.TorchConfig(backend="cpu:gloo,cuda:nccl" if scaling.use_gpu else "gloo"),
         datasets={_DATASET: rows},
         # A new start must deal out the same rows to the same workers: members hold some of theirs out.
         dataset_config=train.DataConfig(execution_options=options),

@@ -1,0 +1,75 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nae as library
+import nae.scale as nae_scale
+from nae.cli.app import _with_ray_address
+from nae.tuning import Trial, TuningResult
+from tests.cli.conftest import Command
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["fit", "--ray"], ["fit", "--ray", "local"]),
+        (["fit", "--ray", "-q"], ["fit", "--ray", "local", "-q"]),
+        (["fit", "--ray", "host:6379", "-q"], ["fit", "--ray", "host:6379", "-q"]),
+        (["fit", "-q"], ["fit", "-q"]),
+    ],
+)
+def test_ray_without_an_address_is_one_on_this_machine(words: list[str], expected: list[str]) -> None:
+    assert _with_ray_address(words) == expected
+
+
+def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
+    nae: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+
+    def fit_ray(dataset: Any, target: str, params: Any, **options: Any) -> Any:
+        seen.update(options, dataset=dataset, target=target, params=params)
+        return library.load(folder / "price.nae")
+
+    monkeypatch.setattr("nae.cli.cluster.fit_ray", fit_ray)
+    data, path = folder / "homes.parquet", tmp_path / "m.nae"
+    code, _, err = nae(
+        "fit",
+        data,
+        "-t",
+        "price",
+        "-o",
+        path,
+        "--ray",
+        "h:1",
+        "--members",
+        3,
+        "--ignore",
+        "sold",
+        "--category",
+        "garden",
+    )
+    assert code == 0, err
+    assert "training on the Ray at h:1; all rows train" in err
+    assert (seen["dataset"], seen["target"], seen["address"]) == (str(data), "price", "h:1")
+    assert seen["params"] == {"n_members": 3, "random_state": 0, "feature_types": {"garden": "category"}}
+    assert (seen["ignore"], seen["task"]) == (["sold"], "auto")
+    assert library.load(path).training["target"] == "price"
+
+
+def test_a_search_on_a_cluster_gets_what_the_command_line_says(
+    nae: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+
+    def tune_ray(estimator: Any, X: Any, y: Any, **options: Any) -> TuningResult:
+        seen.update(options, n_rows=len(y))
+        trial = Trial(0, {"learning_rate": 0.004}, loss=0.1, standard_error=0.01, additivity=0.9, seconds=1.0)
+        return TuningResult(type(estimator).__name__, (trial,))
+
+    monkeypatch.setattr(nae_scale, "tune_ray", tune_ray)
+    code, out, err = nae("tune", folder / "homes.parquet", "-t", "price", "-f", tmp_path, "--trials", 5, "--ray")
+    assert code == 0, err
+    assert "NAERegressor(learning_rate=0.004)" in out
+    assert (seen["address"], seen["n_trials"], seen["folder"], seen["n_rows"]) == ("local", 5, str(tmp_path), 240)
