@@ -201,29 +201,35 @@ def render(found: dict[str, list[Measurement]], *, encode_rate: float | None) ->
     for device, points in found.items():
         known, unseen = hold_out(points)
         fits[device] = fit = fit_model(known, device)
-        lines += _describe_fit(fit, unseen)
+        worst = max(known, key=lambda point: abs(fit.seconds(point.sizes) / point.seconds - 1))
+        lines += _describe_fit(fit, unseen, worst)
     lines += ["", "### One billion rows × 200 features", ""]
     lines += _carry_further(fits["cuda"], fit_memory(found["cuda"]), encode_rate)
     return "\n".join(lines)
 
 
-def _describe_fit(fit: Fit, unseen: Measurement) -> list[str]:
+def _describe_fit(fit: Fit, unseen: Measurement, worst: Measurement) -> list[str]:
     name = {"cpu": "CPU (one thread, beside other work)", "cuda": "H200"}[fit.device]
     own, predicted = unseen.sizes, fit.seconds(unseen.sizes)
     parts = fit.parts(own)
-    what = f"{own.n_features} features, {own.n_experts} experts, {own.n_members} members, batch {own.batch:,}"
+    off = fit.seconds(worst.sizes) / worst.seconds - 1
     shares = " / ".join(f"{share:.0%}" for share in parts / parts.sum())
     rates = (
-        f"* **{name}**, {fit.n_points} measurements, mean error {fit.error:.0%}: floor {1e3 * fit.floor:.2f} ms, "
+        f"* **{name}**, {fit.n_points} measurements, mean error {fit.error:.0%}, largest {off:+.0%} "
+        f"({_name(worst.sizes)}): floor {1e3 * fit.floor:.2f} ms, "
         f"per second {_rate(fit.per_multiplication)} multiplications, {_rate(fit.per_number)} row numbers, "
         f"{_rate(fit.per_weight)} weights."
     )
     check = (
-        f"  Held out ({what}, {unseen.source}): {1e3 * predicted:.3g} ms predicted, "
+        f"  Held out ({_name(own)}, {unseen.source}): {1e3 * predicted:.3g} ms predicted, "
         f"**{1e3 * unseen.seconds:.3g} ms measured** ({predicted / unseen.seconds - 1:+.0%}); "
         f"floor, multiplying, moving, updating: {shares}."
     )
     return [rates, check]
+
+
+def _name(own: Sizes) -> str:
+    return f"{own.n_features} features, {own.n_experts} experts, {own.n_members} members, batch {own.batch:,}"
 
 
 def _rate(seconds: float) -> str:
@@ -256,7 +262,8 @@ def _carry_further(fit: Fit, bytes_per_number: float, encode_rate: float | None)
     )
     cache = (
         f"A row in the cache takes {packed} bytes: {n_rows * packed / 1e9:,.0f} GB in all, "
-        f"{n_rows * packed / 64e9:,.1f} GB for each of 64 workers."
+        f"{n_rows * packed / 64e9:,.1f} GB for each of 64 workers; one GPU reads "
+        f"{packed * sizes.batch / fit.seconds(sizes) / 1e6:,.0f} MB per second of it."
     )
     per_row = bytes_per_number * sizes.row_numbers("cuda") / sizes.batch
     memory = (
