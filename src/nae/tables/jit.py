@@ -29,10 +29,10 @@ _PER_ROW = 4096  # numbers of the gate's tables that are worth another row
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
-def exp_single(values, most):  # type: ignore[no-untyped-def]
-    """Replace float32 values by e^(value - most), to the last two bits; no value is above ``most``."""
+def exp_single(values):  # type: ignore[no-untyped-def]
+    """Raise float32 values of at most 0 in place, to the last two bits."""
     for i in range(len(values)):
-        x = max(values[i] - most[i], np.float32(-87.0))
+        x = max(values[i], np.float32(-87.0))
         n = np.floor(x * _LOG2E + np.float32(0.5))
         r = (x - n * _LN2_HIGH) - n * _LN2_LOW
         p = np.float32(1.9875691500e-4)  # the minimax polynomial of e^r on [-ln 2 / 2, ln 2 / 2]
@@ -47,10 +47,10 @@ def exp_single(values, most):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy")
-def exp_double(values, most):  # type: ignore[no-untyped-def]
-    """Replace values by e^(value - most)."""
+def exp_double(values):  # type: ignore[no-untyped-def]
+    """Raise values in place."""
     for i in range(len(values)):
-        values[i] = math.exp(values[i] - most[i])
+        values[i] = math.exp(values[i])
 
 
 @_inner()
@@ -69,11 +69,14 @@ def _softmax(logits, most, total, exp):  # type: ignore[no-untyped-def]
         row = logits[k]
         for lane in range(n_lanes):
             most[lane] = max(most[lane], row[lane])
-    for lane in range(n_lanes):
-        total[lane] = 0
     for k in range(n_experts):
         row = logits[k]
-        exp(row, most)
+        for lane in range(n_lanes):
+            row[lane] -= most[lane]
+    exp(logits.reshape(-1))
+    _copy(logits[0], total)
+    for k in range(1, n_experts):
+        row = logits[k]
         for lane in range(n_lanes):
             total[lane] += row[lane]
 
