@@ -93,14 +93,14 @@ NETWORKS: tuple[Entry, ...] = (
     Entry(
         "nb2m",
         "NB²M",
-        Neural("nbm", Recipe(max_epochs=100, batch_size=512, learning_rate=2e-3, output_penalty=1e-4), has_pairs=True),
+        Neural("nbm", Recipe(max_epochs=60, batch_size=512, learning_rate=2e-3, output_penalty=1e-4), has_pairs=True),
         complexity="O(n²)",
         paper_label="NB²M",
     ),
     Entry(
         "node-gam",
         "NODE-GAM",
-        Neural("node-gam", Recipe(max_epochs=120, batch_size=512, learning_rate=1e-2)),
+        Neural("node-gam", Recipe(max_epochs=200, batch_size=512, learning_rate=1e-2)),
         is_additive=True,
         complexity="O(n)",
         paper_label="NODE-GAM",
@@ -108,12 +108,12 @@ NETWORKS: tuple[Entry, ...] = (
     Entry(
         "node-ga2m",
         "NODE-GA²M",
-        Neural("node-gam", Recipe(max_epochs=120, batch_size=512, learning_rate=1e-2), has_pairs=True),
+        Neural("node-gam", Recipe(max_epochs=200, batch_size=512, learning_rate=1e-2), has_pairs=True),
         complexity="O(n²)",
         paper_label="NODE-GA²M",
     ),
     Entry(
-        "node", "NODE", Neural("node", Recipe(max_epochs=80, batch_size=512, learning_rate=5e-3)), paper_label="NODE"
+        "node", "NODE", Neural("node", Recipe(max_epochs=100, batch_size=512, learning_rate=5e-3)), paper_label="NODE"
     ),
     Entry("mlp", "MLP", Neural("mlp", Recipe(max_epochs=200, batch_size=256, learning_rate=1e-3)), paper_label="MLP"),
 )

@@ -13,8 +13,9 @@ from benchmarks.models.networks.sparse import entmax, entmoid
 
 __all__ = ["NODE", "Forest", "NodeGAM"]
 
-SHARPNESS = 1.5
-"""Logarithm of what the distance to a threshold is multiplied with at the start; features have unit spread."""
+SHARPNESS = (1.0, 4.0)
+"""Logarithms, from and to, of what the distance to a threshold is multiplied with at the start: from ramps nearly as
+wide as the spread of a feature, which is 1, to steps."""
 COLDEST = 0.02
 """Temperature of the choice of features before it is made for good."""
 
@@ -123,7 +124,7 @@ class Forest(nn.Module):
     def __init__(self, n_trees: int, depth: int) -> None:
         super().__init__()
         self.thresholds = nn.Parameter(torch.randn(n_trees, depth, 1))
-        self.sharpness = nn.Parameter(torch.full((n_trees, depth, 1), SHARPNESS))
+        self.sharpness = nn.Parameter(torch.empty(n_trees, depth, 1).uniform_(*SHARPNESS))
         self.leaves = nn.Parameter(torch.randn(n_trees, 2**depth, 1))
 
     def forward(self, asked: Tensor) -> Tensor:
