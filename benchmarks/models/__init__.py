@@ -93,7 +93,7 @@ NETWORKS: tuple[Entry, ...] = (
     Entry(
         "nb2m",
         "NB²M",
-        Neural("nbm", Recipe(max_epochs=60, batch_size=512, learning_rate=2e-3, output_penalty=1e-4), has_pairs=True),
+        Neural("nbm", Recipe(max_epochs=45, batch_size=512, learning_rate=2e-3, output_penalty=1e-4), has_pairs=True),
         complexity="O(n²)",
         paper_label="NB²M",
     ),
