@@ -119,14 +119,16 @@ class TableModel(Explains):
     def compile(self) -> "TableModel":
         """Return the same model with a kernel compiled by numba: many times faster, equal to rounding.
 
-        Compiling takes some seconds, once per process and type of number; nothing is kept on disk. Large tables are
-        shared out over the cores the process may use. Needs ``pip install 'neural-additive-experts[fast]'``.
+        Scores and contributions differ from numpy's by less than 1e-6 of the largest one: single-precision sums in
+        another order, so the difference grows with the numbers and not with the rows. Compiling takes some seconds,
+        once per process and type of number; nothing is kept on disk. Large tables are shared out over the cores the
+        process may use. Needs ``pip install 'neural-additive-experts[fast]'``.
         """
         from nae.tables.kernel import make_kernel
 
         kernel = make_kernel(self)
-        one = Cells(self.schema.offsets[None, :-1].astype(np.int32), np.zeros((1, self.n_features), self.experts.dtype))
-        kernel.evaluate(one)  # compiled now rather than in the first request
+        nothing = Columns(tuple(np.full(1, np.nan) for _ in self.schema.features))
+        kernel.evaluate(kernel.locate(self.schema, nothing))  # compiled now rather than in the first request
         return replace(self, kernel=kernel)
 
     def _explained_model(self) -> "TableModel":
