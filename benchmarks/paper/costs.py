@@ -116,7 +116,7 @@ def _picture(results: Results) -> list[Picture]:
         panels.append((f"K = {k}", curves))
     if all(len(curves) == 1 for _, curves in panels):
         return []
-    figure = draw_curves(panels, x_label="features", y_label="seconds of 100 epochs", is_log=True)
+    figure = draw_curves(panels, x_label="features", y_label="seconds of 100 epochs", is_log=True, share_scale=True)
     return [Picture("cost", "Seconds against features, for four numbers of experts", figure)]
 
 

@@ -72,16 +72,19 @@ def _thin(explanation: GlobalExplanation) -> GlobalExplanation:
 
 def _thin_shape(shape: FeatureShape) -> FeatureShape:
     kept = _kept_values(shape)
-    # A value that is left out gives its weight to the next one that is not.
+    # A value that is left out gives its rows to the next one that is not, and counts in their mean.
     owner = np.searchsorted(kept, np.arange(len(shape.labels)))
+    weight = np.asarray(np.bincount(owner, shape.weight, minlength=len(kept)), dtype=np.float64)
+    totals = np.stack([np.bincount(owner, shape.weight * each, minlength=len(kept)) for each in shape.mean.T], axis=1)
+    mean = np.where(weight[:, None] > 0, totals / np.maximum(weight, 1e-12)[:, None], shape.mean[kept])
     dots = None if shape.dots is None or shape.dots_at is None else (shape.dots_at[:N_DOTS], shape.dots[:N_DOTS])
     return replace(
         shape,
         labels=tuple(shape.labels[at] for at in kept),
         roles=tuple(shape.roles[at] for at in kept),
         numbers=shape.numbers[kept],
-        weight=np.asarray(np.bincount(owner, shape.weight, minlength=len(kept)), dtype=np.float64),
-        mean=shape.mean[kept],
+        weight=weight,
+        mean=mean,
         lower=shape.lower[kept],
         upper=shape.upper[kept],
         quantiles=shape.quantiles[:, kept],

@@ -15,6 +15,9 @@ from nae.plots.style import STYLE
 
 __all__ = ["Curve", "Panel", "draw_curves", "draw_panels"]
 
+WINDOW = 13
+"""Values in a running mean."""
+
 
 @dataclass(frozen=True, eq=False)
 class Panel:
@@ -26,6 +29,8 @@ class Panel:
     feature: str
     truth: tuple[Callable[[NDArray[Any]], NDArray[Any]], ...] = ()
     """Curves that the feature truly follows, drawn dashed."""
+    is_smoothed: bool = False
+    """Whether the mean is drawn as a running mean: where few rows lie at every value, it would be noise otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +50,8 @@ def draw_panels(
     layouts: list[ShapeLayout] = []
     for panel in panels:
         layout = lay_out_shape(panel.explanation, panel.feature, unit=unit)
-        layouts.append(replace(layout, title=panel.title, note=panel.note))
+        mean = _running_mean(layout.mean) if panel.is_smoothed and len(layout.mean) > WINDOW else layout.mean
+        layouts.append(replace(layout, title=panel.title, note=panel.note, mean=mean))
     if share_scale:
         low, high = min(one.y_range[0] for one in layouts), max(one.y_range[1] for one in layouts)
         layouts = [replace(one, y_range=(low, high)) for one in layouts]
@@ -57,11 +63,24 @@ def draw_panels(
     return figure
 
 
+def _running_mean(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the mean over a window of neighbours, a smaller one at the ends."""
+    ones = np.ones(WINDOW)
+    return np.asarray(np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same"))
+
+
 def draw_curves(
-    panels: Sequence[tuple[str, Sequence[Curve]]], *, x_label: str, y_label: str, title: str = "", is_log: bool = False
+    panels: Sequence[tuple[str, Sequence[Curve]]],
+    *,
+    x_label: str | Sequence[str],
+    y_label: str,
+    is_log: bool = False,
+    share_scale: bool = False,
 ) -> Any:
     """Return lines side by side; those of the paper are grey and dashed."""
-    figure, axes = new_page(len(panels), n_columns=len(panels), panel=(3.6, 2.9))
+    x_labels = [x_label] * len(panels) if isinstance(x_label, str) else list(x_label)
+    size = (6.0, 3.6) if len(panels) == 1 else (3.6, 2.9)
+    figure, axes = new_page(len(panels), n_columns=len(panels), panel=size)
     for at, ((name, curves), ax) in enumerate(zip(panels, axes, strict=True)):
         colours = iter(STYLE.series)
         for curve in curves:
@@ -73,10 +92,12 @@ def draw_curves(
             ax.set_yscale("log")
         tidy(ax)
         set_title(ax, name)
-        ax.set_xlabel(x_label, fontsize="small", color=STYLE.ink)
+        ax.set_xlabel(x_labels[at], fontsize="small", color=STYLE.ink)
         ax.set_ylabel("" if at else y_label, fontsize="small", color=STYLE.ink)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower left", ncols=4, frameon=False, fontsize="small")
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold", color=STYLE.ink)
+    if share_scale:
+        limits = [ax.get_ylim() for ax in axes]
+        for ax in axes:
+            ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
     return figure

@@ -48,6 +48,11 @@ class Results:
         found = self.reports.get(self.path(run))
         return found if found is not None and found.is_done else None
 
+    def failure(self, run: Run) -> str:
+        """Return why a run has no numbers; empty where it has, or was never begun."""
+        found = self.reports.get(self.path(run))
+        return "" if found is None or found.is_done else found.reason
+
     def measured(self, runs: Iterable[Run], name: str) -> Measured:
         """Return one number of several runs, of those that have it."""
         found = [report.score(name) for run in runs if (report := self.report(run)) is not None]
@@ -76,3 +81,7 @@ class Experiment:
     show: Callable[[Results], Section]
     drawn: Callable[[], Sequence[Run]] = tuple
     """The runs whose explanations the figures need."""
+    features: tuple[str, ...] = ()
+    """The features that are drawn; all unless given."""
+    has_maps: bool = False
+    """Whether maps of pairs and panels of three are drawn."""

@@ -29,11 +29,12 @@ def gather(store: RunStore, places: Places, experiments: Iterable[Experiment], *
     reports = {report.run.path: report for report in archive.reports()}
     reports |= {r.run.path: r for r in store.reports() if r.run.is_smoke == is_smoke and _is_news(r, reports)}
     explanations = archive.explanations()
-    for run in {run for experiment in experiments for run in experiment.drawn()}:
-        chosen = run.smoke() if is_smoke else run
-        found = store.explanation(chosen)
-        if found:
-            explanations[chosen.path] = found
+    for experiment in experiments:
+        for run in experiment.drawn():
+            chosen = run.smoke() if is_smoke else run
+            found = store.explanation(chosen)
+            if found:
+                explanations[chosen.path] = _merged(explanations.get(chosen.path, {}), found, experiment)
     archive.write(reports.values(), explanations)
     return Results(reports, explanations, is_smoke)
 
@@ -70,6 +71,16 @@ def write_page(experiments: Sequence[Experiment], results: Results, places: Plac
     overview = markdown_table(["", "in the paper", "paper mode", "default"], rows)
     places.page.parent.mkdir(parents=True, exist_ok=True)
     places.page.write_text("\n\n".join([head, overview, *parts]) + "\n")
+
+
+def _merged(kept: dict[str, Any], found: dict[str, Any], experiment: Experiment) -> dict[str, Any]:
+    """Return what is kept of a run, with what an experiment draws of it."""
+    names = set(experiment.features)
+    features = [each for each in found["global"]["features"] if not names or each["name"] in names]
+    new = {each["name"] for each in features}
+    others = [each for each in kept.get("global", {}).get("features", []) if each["name"] not in new]
+    maps = {name: found[name] for name in ("pair", "three") if experiment.has_maps and name in found}
+    return kept | {"global": found["global"] | {"features": [*others, *features]}} | maps
 
 
 def _is_news(report: Report, known: dict[str, Report]) -> bool:

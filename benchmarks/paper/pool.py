@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,10 +132,12 @@ class _Worker:
 
     def close(self) -> None:
         """End the process."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
         self.process.kill()
         self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):  # what it was told last may still wait to be read
+                    pipe.close()
 
 
 def _serve(queue: _Queue, store: RunStore, device: str, end: float, limits: Limits) -> None:

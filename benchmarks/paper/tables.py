@@ -100,6 +100,7 @@ def _stand_in(dataset: Dataset) -> Split:
         columns["Longitude"] = random.uniform(-124, -114, SMOKE_ROWS).round(2)
         columns["Latitude"] = random.uniform(32, 42, SMOKE_ROWS).round(2)
         y = columns["MedInc"] + np.sin(columns["Longitude"]) * np.cos(columns["Latitude"])
+        y = y + random.standard_normal(SMOKE_ROWS)  # without noise, boosting would not find an end
     else:
         columns = {"Age": random.integers(17, 80, SMOKE_ROWS).astype(float)}
         columns["Education"] = random.choice(["school", "college", "doctorate"], SMOKE_ROWS)

@@ -78,7 +78,7 @@ def _show(results: Results) -> Section:
             "Lemma 1: the best sum of M products. Theorem 2: one head with 1 + 2M experts",
             draw_curves(
                 [("Lemma 1", lemma), ("Theorem 2", theorem)],
-                x_label="products M (left), experts 1 + 2M (right)",
+                x_label=("products M", "experts 1 + 2M"),
                 y_label="largest error",
                 is_log=True,
             ),

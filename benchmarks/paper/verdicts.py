@@ -1,13 +1,13 @@
 """A figure of the paper, ours beside it, and whether it was reproduced."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Literal
 
 from benchmarks.tables import markdown_table
 
-__all__ = ["Figure", "Line", "Measured", "Verdict", "comparison", "judge", "to_json"]
+__all__ = ["Figure", "Line", "Measured", "Verdict", "comparison", "is_missed", "judge", "to_json", "with_reason"]
 
 Verdict = Literal["reproduced", "better", "not", "not run", "no figure"]
 N_SPREADS = 2.0
@@ -83,6 +83,16 @@ def judge(found: Measured, paper: Figure | None, line: Line) -> Verdict:
     return "better" if (difference < 0) == line.is_lower_better else "not"
 
 
+def with_reason(lines: Iterable[Line], reason: str) -> list[Line]:
+    """Return the lines, those that were not reproduced with a reason unless they have one."""
+    return [replace(line, why=line.why or reason) if is_missed(line) else line for line in lines]
+
+
+def is_missed(line: Line) -> bool:
+    """Whether one of the columns was not reproduced."""
+    return "not" in (judge(line.mode, line.paper, line), judge(line.default, line.paper, line))
+
+
 def comparison(lines: Sequence[Line], *, mode: str = "paper mode", has_default: bool = True) -> str:
     """Return lines as a Markdown table with differences and verdicts."""
     header = ["", "paper", mode, "difference", "verdict"]
@@ -119,4 +129,4 @@ def _difference(found: Measured, line: Line) -> str:
 
 
 def _word(verdict: Verdict) -> str:
-    return {"not": "**not**", "no figure": "", "not run": "not run"}.get(verdict, verdict)
+    return {"not": "**not**", "no figure": "", "not run": "–"}.get(verdict, verdict)
