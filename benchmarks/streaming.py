@@ -1,6 +1,6 @@
 """Fitting from files: memory, speed and accuracy against the fit in memory.
 
-    NAE_DATA=folder python -m benchmarks.streaming --rows 20000000 --data $NAE_DATA
+    NAE_DATA=folder python -m benchmarks.streaming --rows 20000000
 
 Generates a table in Parquet files (under ``runs/streaming``, not part of the repository) and fits a scan of it with few
 steps, sampling the process's anonymous memory. Then fits the first rows of the same files both ways with the same
@@ -10,6 +10,7 @@ Speed is rows per second of processor time, so that whatever else the machine do
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -28,8 +29,9 @@ __all__ = ["AnonymousMemory", "generate", "main"]
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "runs" / "streaming"
-RESULT = ROOT / "benchmarks" / "results" / "streaming.md"
+RESULT = ROOT / "benchmarks" / "results" / "streaming.json"
 FILE_ROWS = 1_000_000
+PARTS = ("memory", "speed", "accuracy")
 N_TEXT = 3  # columns of text among the features
 STEPS = 300  # of the fit whose memory is measured
 SHARED: dict[str, Any] = {"n_members": 2, "batch_size": 8192, "random_state": 0, "n_jobs": 1, "device": "cpu"}
@@ -168,6 +170,7 @@ def fit_few(folder: str, n_rows: int, *, is_streamed: bool) -> dict[str, Any]:
 def fit_air(data: str, settings: dict[str, Any], *, is_streamed: bool) -> dict[str, Any]:
     """Fit seven eighths of Beijing air and return the error on the rest."""
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
@@ -175,7 +178,7 @@ def fit_air(data: str, settings: dict[str, Any], *, is_streamed: bool) -> dict[s
 
     table = pq.read_table(Path(data) / "beijing_air.parquet")
     target = "target" if "target" in table.column_names else table.column_names[-1]
-    table = table.filter(table.column(target).is_valid(nan_is_null=True))
+    table = table.filter(pc.invert(table.column(target).is_null(nan_is_null=True)))
     is_test = np.random.default_rng(0).random(table.num_rows) < 1 / 8
     training, test = table.filter(pa.array(~is_test)), table.filter(pa.array(is_test))
     model = nae.NAERegressor(**settings)
@@ -220,23 +223,20 @@ def measured_table(n_rows: int, n_features: int, *, is_kept: bool) -> Iterator[P
             place.rmdir()
 
 
-def page(many: dict[str, Any], few: dict[str, dict[str, Any]], air: dict[str, list[float]], n_features: int) -> str:
+def page(figures: dict[str, Any]) -> str:
     """Return the results as a page, as far as they are there."""
     sections = [f"# Fitting from files\n\n`python -m benchmarks.streaming` on {describe()}; one thread for each fit.\n"]
-    sections.append(_memory(many, n_features))
-    if len(few) == 2:
-        sections.append(_speed(few))
-    if air:
-        sections.append(_accuracy(air))
+    parts = {"memory": _memory, "speed": _speed, "accuracy": _accuracy}
+    sections += [write(figures[name]) for name, write in parts.items() if name in figures]
     return "\n".join(sections)
 
 
-def _memory(many: dict[str, Any], n_features: int) -> str:
+def _memory(many: dict[str, Any]) -> str:
     peak, before = many["peak"] / 1e9, many["before"] / 1e9
     return (
-        f"**Memory.** {many['rows']:,} generated rows of {n_features} features, {N_TEXT} of them text; {STEPS} steps\n"
-        f"of a small network. Peak of anonymous memory: **{peak:.2f} GB**, of which {before:.2f} GB were held before\n"
-        f"the fit by the interpreter and its libraries. Processor time: {many['survey']:.0f} s for the first\n"
+        f"**Memory.** {many['rows']:,} generated rows of {many['features']} features, {N_TEXT} of them text; {STEPS}\n"
+        f"steps of a small network. Peak of anonymous memory: **{peak:.2f} GB**, of which {before:.2f} GB were held\n"
+        f"before the fit by the interpreter and its libraries. Processor time: {many['survey']:.0f} s for the first\n"
         f"pass (sketches), {many['encode']:.0f} s for the second (cells to the cache), {many['processor']:.0f} s in\n"
         f"all; {many['seconds']:.0f} s on the clock of a shared machine.\n"
     )
@@ -271,7 +271,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--features", type=int, default=30)
     parser.add_argument("--few-rows", type=int, default=200_000, help="rows to compare the speed on")
-    parser.add_argument("--data", default=None, help="folder of beijing_air.parquet; without it, no accuracy")
+    parser.add_argument("--data", default=os.environ.get("NAE_DATA"), help="folder of beijing_air.parquet")
+    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS, help="what to measure; the rest stays")
     parser.add_argument("--keep", action="store_true", help="keep the generated files")
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--task", default=None, help=argparse.SUPPRESS)
@@ -280,23 +281,30 @@ def main() -> None:
     if given.task:
         print(json.dumps(perform(given.task, given.arguments)))
         return
-    few: dict[str, dict[str, Any]] = {}
-    air: dict[str, list[float]] = {}
-
-    def write() -> None:
+    figures: dict[str, Any] = json.loads(given.out.read_text()) if given.out.exists() else {}
+    for name, found in measure(given):
+        figures[name] = found
         given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(page(many, few, air, given.features))
+        given.out.write_text(json.dumps(figures, indent=1) + "\n")
+        given.out.with_suffix(".md").write_text(page(figures))
 
-    with measured_table(given.rows, given.features, is_kept=given.keep) as place:
-        many = child("many", str(place))
-        write()
-        for name, task in {"in memory": "few-resident", "from files": "few-streamed"}.items():
-            few[name] = child(task, str(place), min(given.rows, given.few_rows))
-        write()
-    for seed in AIR_SEEDS if given.data else ():
-        for name, task in {"in memory": "air-resident", "from files": "air-streamed"}.items():
-            air.setdefault(name, []).append(child(task, given.data, seed)["rmse"])
-        write()
+
+def measure(given: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the parts that are asked for, each as soon as it is measured."""
+    if {"memory", "speed"} & set(given.parts):
+        with measured_table(given.rows, given.features, is_kept=given.keep) as place:
+            if "memory" in given.parts:
+                yield "memory", child("many", str(place)) | {"features": given.features}
+            if "speed" in given.parts:
+                n_few = min(given.rows, given.few_rows)
+                tasks = {"in memory": "few-resident", "from files": "few-streamed"}
+                yield "speed", {name: child(task, str(place), n_few) for name, task in tasks.items()}
+    if "accuracy" in given.parts:
+        air: dict[str, list[float]] = {"in memory": [], "from files": []}
+        for seed in AIR_SEEDS:
+            air["in memory"].append(child("air-resident", given.data, seed)["rmse"])
+            air["from files"].append(child("air-streamed", given.data, seed)["rmse"])
+            yield "accuracy", air
 
 
 if __name__ == "__main__":

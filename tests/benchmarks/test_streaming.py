@@ -35,10 +35,20 @@ def test_memory_that_is_taken_is_seen():
 
 
 def test_the_page_holds_what_was_measured():
-    many = {"rows": 10, "survey": 1, "encode": 2, "processor": 4, "seconds": 5, "before": 2e8, "peak": 1.25e9}
+    many = {
+        "rows": 10,
+        "features": 30,
+        "survey": 1,
+        "encode": 2,
+        "processor": 4,
+        "seconds": 5,
+        "before": 2e8,
+        "peak": 1.25e9,
+    }
     few = {"in memory": {"rows": 7, "rows_per_second": 100.0}, "from files": {"rows": 7, "rows_per_second": 90.0}}
-    page = streaming.page(many, few, {"in memory": [1.0, 2.0], "from files": [1.5, 1.5]}, 30)
+    air = {"in memory": [1.0, 2.0], "from files": [1.5, 1.5]}
+    page = streaming.page({"memory": many, "speed": few, "accuracy": air})
     assert "**1.25 GB**" in page
     assert "at 0.90 of the speed in memory" in page
     assert "| in memory | 1.500 ± 0.500 | 1.000, 2.000 |" in page
-    assert "Speed" not in streaming.page(many, {}, {}, 30)
+    assert "Speed" not in streaming.page({"memory": many})
