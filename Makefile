@@ -7,7 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-build-iso
 # Tests of one group (those that share a Ray) stay in one process.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup
 
-.PHONY: gallery demo test test-fast test-slow check format clean
+.PHONY: gallery reproduce demo test test-fast test-slow check format clean
 
 demo: .venv/demo.stamp ## train on two tables, print the results, draw them into demo/
 	$(BIN)/python examples/demo.py
@@ -22,6 +22,9 @@ test-slow: .venv/dev.stamp
 
 gallery: .venv/dev.stamp ## draw docs/gallery from the tables in $$NAE_DATA
 	$(BIN)/python -m benchmarks.gallery
+
+reproduce: .venv/dev.stamp ## what fits on a laptop of the paper's experiments, and the page of all
+	$(BIN)/python -m benchmarks paper all --laptop
 
 check: .venv/dev.stamp ## format, lint, types
 	$(BIN)/ruff format --check .

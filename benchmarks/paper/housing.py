@@ -249,7 +249,8 @@ def _show_every(results: Results) -> Section:
                 pictures.append(Picture(f"all-{data}-{model}", f"Every feature of {label}, {word}", figure))
     text = (
         "The most important features first, each on its own scale. In paper mode a category is a number, the mean "
-        "target of its level. MIMIC-II, which the paper shows as well, is not at hand here."
+        "target of its level, and a curve joins means of the rows at single values, so it jumps where few lie. "
+        "MIMIC-II, which the paper shows as well, is not at hand here."
     )
     return Section([text], [], pictures)
 

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks.paper import search
+from benchmarks.paper.described import describe, describe_ebm, read_global, read_interaction
 from benchmarks.paper.experiment import Results
 from benchmarks.paper.fitting import parameters_of
 from benchmarks.paper.pages import Places, gather
@@ -18,6 +19,7 @@ from benchmarks.paper.tables import read
 from benchmarks.paper.theory import approximation_errors, pair_by_experts, product_by_experts
 from benchmarks.paper.timing import count_parameters
 from benchmarks.paper.verdicts import Figure, Line, Measured, comparison, judge
+from nae import NAERegressor
 from nae.errors import ConfigError, FormatError
 
 
@@ -113,12 +115,13 @@ def test_pages_need_only_what_is_kept_with_the_repository(tmp_path: Path) -> Non
     store, places = RunStore(tmp_path / "runs"), Places(tmp_path / "results", tmp_path / "page.md")
     run = paper_run("housing")
     store.begin(run)
-    store.finish(Report(run, rmse=0.45), {"global": {"a": 1}})
-    drawn = replace(EXPERIMENTS[0], drawn=lambda: (run,))
+    curves = [{"name": "Longitude", "mean": 1}, {"name": "Latitude", "mean": 2}]
+    store.finish(Report(run, rmse=0.45), {"global": {"features": curves}, "pair": {}})
+    drawn = replace(EXPERIMENTS[0], drawn=lambda: (run,), features=("Longitude",))
     first = gather(store, places, [drawn])
     second = gather(RunStore(tmp_path / "nothing"), places, [drawn])
     assert first.reports == second.reports
-    assert first.explanations == second.explanations == {run.path: {"global": {"a": 1}}}
+    assert first.explanations == second.explanations == {run.path: {"global": {"features": curves[:1]}}}
 
 
 def test_runs_that_are_not_there_have_no_numbers() -> None:
@@ -151,6 +154,31 @@ def test_parameters_follow_the_papers_formula() -> None:
     assert whole == n * (encoder + norms) + n * k * ((n + 1) * d + 2) + 1
 
 
+def test_an_ebm_shows_its_pairs_as_bounds() -> None:
+    from interpret.glassbox import ExplainableBoostingRegressor
+
+    split = read(Run("housing", "ebm", is_smoke=True))
+    pairs = [("Longitude", "Latitude")]
+    model = ExplainableBoostingRegressor(interactions=pairs, max_rounds=40, outer_bags=1, n_jobs=1)
+    model.fit(split.train.X, split.train.y)
+    found = describe_ebm(model, split)
+    shape = read_global(found).feature("Longitude")
+    assert (shape.lower <= shape.mean).all()
+    assert (shape.upper - shape.lower).max() > 0
+    assert read_interaction(found, "pair").total.shape == (56, 56, 1)
+
+
+def test_a_thinned_curve_keeps_weights_and_means() -> None:
+    split = read(Run("unimodal", PAPER, is_smoke=True))
+    estimator = NAERegressor(n_members=1, max_epochs=1, n_knots=300, random_state=0, n_jobs=1)
+    model = estimator.fit(split.train.X, split.train.y).model_
+    whole = model.explain_global().feature("x1")
+    thin = read_global(describe(model, split)).feature("x1")
+    assert len(thin.labels) < len(whole.labels)
+    assert thin.weight.sum() == pytest.approx(whole.weight.sum(), abs=1e-2)
+    assert thin.weight @ thin.mean[:, 0] == pytest.approx(whole.weight @ whole.mean[:, 0], abs=1e-2)
+
+
 def test_trials_go_on_where_they_ended(tmp_path: Path) -> None:
     path = tmp_path / "trials.json"
     first = search.draw_trials(1, path)
@@ -161,6 +189,7 @@ def test_trials_go_on_where_they_ended(tmp_path: Path) -> None:
     assert search.trial_run(again[0]).model == PAPER
 
 
+@pytest.mark.slow
 def test_workers_carry_out_runs_and_outlive_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = RunStore(tmp_path)
     good, bad = (Run("generic", model, is_smoke=True) for model in ("linear", "no such model"))

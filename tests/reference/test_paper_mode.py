@@ -1,15 +1,12 @@
 """``encoder="mlp"`` starts where the paper's model starts, and its tables are as good as they say."""
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from sklearn.preprocessing import QuantileTransformer
 
-from benchmarks import paper_mode
 from nae import NAERegressor, presets
 from nae.encoding import Columns, build_schema
 from nae.estimators.settings import resolve
@@ -153,31 +150,3 @@ def test_nothing_lies_between_levels_so_their_tables_are_exact() -> None:
     }
     model = small_paper_model(X, (X["level"] == "p") * X["count"] + X["flag"])
     assert model.table_error_ < 1e-5
-
-
-def test_the_benchmark_reads_a_table_and_writes_what_it_found(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    X = random.normal(size=(500, 2))
-    table = paper_mode.Table(X, X[:, 0] * X[:, 1], ("first", "second"))
-    paper_mode.convert(table, tmp_path / "housing.npz")
-    out = tmp_path / "found.json"
-    paper_mode.main(["--data", str(tmp_path), "--seeds", "2", "--max-epochs", "1", "--out", str(out)])
-    found = json.loads(out.read_text())
-    errors = [run["rmse"] for run in found["runs"]]
-    assert [run["seed"] for run in found["runs"]] == [0, 1]
-    assert found["rmse_mean"] == pytest.approx(np.mean(errors))
-    assert found["rmse_sd"] == pytest.approx(np.std(errors, ddof=1))
-    assert found["table_error"] == max(run["table_error"] for run in found["runs"])
-    assert found["parameters"]["encoder"] == "mlp"
-
-
-def test_the_benchmark_says_what_it_looks_for(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match=r"must hold housing\.parquet or housing\.npz"):
-        paper_mode.main(["--data", str(tmp_path)])
-
-
-def test_the_benchmark_splits_as_the_paper_does() -> None:
-    rows = paper_mode.split(20640)
-    assert [len(part) for part in (rows.train, rows.validation, rows.test)] == [14448, 2064, 4128]
-    everything = np.concatenate([rows.train, rows.validation, rows.test])
-    np.testing.assert_array_equal(np.sort(everything), np.arange(20640))
