@@ -8,7 +8,7 @@ from benchmarks.paper.tables import N_FOLDS, is_at_hand
 from benchmarks.paper.verdicts import Figure, Line, Measured, comparison, with_reason
 from benchmarks.tables import markdown_table
 
-__all__ = ["ADDITIVE", "EXPERIMENTS", "PEERS", "TABLES", "repeated"]
+__all__ = ["ADDITIVE", "EXPERIMENTS", "PEERS", "TABLES", "at_hand", "repeated"]
 
 N_SEEDS = 3
 """The paper has ten."""
@@ -99,13 +99,14 @@ def _reason(results: Results, data: str, model: str) -> str:
 # Every model on every table
 
 
-def _tables() -> list[str]:
+def at_hand() -> list[str]:
+    """Return the tables that are run: those that anyone can have, and those that are here."""
     return [name for name in (*TABLES, SAMPLE) if is_at_hand(name) or name in ("housing", "income", SAMPLE)]
 
 
 def _accuracy_runs() -> list[Run]:
     runs = []
-    for data in _tables():
+    for data in at_hand():
         for model in (PAPER, DEFAULT, *PEERS):
             if data != SAMPLE or model in (PAPER, DEFAULT, "linear", "spline", "ebm", "ebm-additive", "xgboost", "nam"):
                 runs += repeated(data, model)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Part, Split, encode_categories
 from benchmarks.models import Budget, Fitted, entry_named
 from benchmarks.paper.described import describe, describe_ebm
-from benchmarks.paper.runs import PAPER, Run, is_ours
+from benchmarks.paper.runs import PAPER, TABLE, Run, is_ours
 from benchmarks.paper.store import Report
 from benchmarks.paper.tables import SIMULATIONS, read
 from nae import __version__, metrics, presets
@@ -38,6 +38,8 @@ def carry_out(run: Run, *, device: str = "cpu", threads: int = 1) -> tuple[Repor
 
         return time_training(run, device=device), None
     split = read(run)
+    if run.model == TABLE:
+        return _count(run, split), None
     if run.model == PAPER:
         split = encode_categories(split)  # PAPER: a category is the mean target of its level
     blank = Report(
@@ -49,6 +51,18 @@ def carry_out(run: Run, *, device: str = "cpu", threads: int = 1) -> tuple[Repor
     if is_ours(run):
         return _fit_ours(run, split, blank, device=device)
     return _fit_peer(run, split, blank, device=device, threads=threads)
+
+
+def _count(run: Run, split: Split) -> Report:
+    kinds = [split.train.X[name].dtype.kind for name in split.train.X.columns]
+    return Report(
+        run,
+        n_train=len(split.train) + len(split.validation),
+        n_test=len(split.test),
+        n_features=len(kinds),
+        n_categorical=sum(kind not in "biuf" for kind in kinds),
+        n_classes=split.n_classes,
+    )
 
 
 def parameters_of(run: Run) -> dict[str, Any]:

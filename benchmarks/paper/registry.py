@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.models import entry_named
 from benchmarks.paper import accuracy, costs, housing, scaling, search, simulations, sizes, theory
 from benchmarks.paper.experiment import Experiment
-from benchmarks.paper.runs import PAPER, Run, is_ours
+from benchmarks.paper.runs import PAPER, TABLE, Run, is_ours
 from benchmarks.paper.tables import SIMULATIONS
 from nae.errors import ConfigError, did_you_mean
 
@@ -47,11 +47,13 @@ def smoke_runs(experiments: Iterable[Experiment]) -> list[Run]:
 
 def _is_smoked(run: Run) -> bool:
     """Whether a peer is part of smoke runs: EBM takes seconds however few the rows, so once, where it is drawn."""
-    return run.model in ("linear", "nam") or (run.model == "ebm-additive" and run.data == "housing")
+    return run.model in ("linear", "nam", TABLE) or (run.model == "ebm-additive" and run.data == "housing")
 
 
 def seconds_of(run: Run) -> float:
     """Return about how long a run takes with a GPU that it shares."""
+    if run.model == TABLE:
+        return 1.0
     if run.is_timed:
         return float(dict(run.options)["n_features"] or 1) / 10
     if run.data in SIMULATIONS:
@@ -69,6 +71,8 @@ def _rank(run: Run) -> int:
     """Return how soon a run is wanted: a first look at everything before anything is repeated, and the search last."""
     if "learning_rate" in dict(run.settings):
         return 5
+    if run.model == TABLE:
+        return 0
     if is_ours(run):
         return (0 if run.model == PAPER else 1) if run.is_first else 2
     is_dear = entry_named(run.model).name in ("ebm", "node", "node-ga2m", "nb2m", "catboost")

@@ -8,7 +8,7 @@ from typing import Any
 
 from nae.errors import FormatError
 
-__all__ = ["DEFAULT", "PAPER", "Run", "Settings", "Value", "default_run", "is_ours", "paper_run", "settings"]
+__all__ = ["DEFAULT", "PAPER", "TABLE", "Run", "Settings", "Value", "default_run", "is_ours", "paper_run", "settings"]
 
 Value = float | int | str | None
 Settings = tuple[tuple[str, Value], ...]
@@ -17,6 +17,8 @@ PAPER = "paper"
 """Our estimators with the paper's encoder and the hyper-parameters it gives for the table."""
 DEFAULT = "default"
 """Our estimators as they come."""
+TABLE = "table"
+"""No model: the table is read and counted."""
 
 LONGEST = 120
 """Characters of a folder's name; file systems allow about twice as many."""
@@ -34,7 +36,7 @@ class Run:
     data: str
     """A simulation, or a table of ``benchmarks.datasets``."""
     model: str
-    """'paper' or 'default', ours; or a model of ``benchmarks.models``."""
+    """'paper' or 'default', ours; a model of ``benchmarks.models``; or 'table', none."""
     settings: Settings = ()
     """Departures of the model from its mode."""
     options: Settings = ()

@@ -1,10 +1,9 @@
 """Sizes: parameters of the networks, and statistics of the tables."""
 
-from benchmarks.datasets import Split
-from benchmarks.paper.accuracy import LABELS, SAMPLE, TABLES
+from benchmarks.paper.accuracy import LABELS, SAMPLE, TABLES, at_hand
 from benchmarks.paper.experiment import Experiment, Results, Section
-from benchmarks.paper.runs import Run
-from benchmarks.paper.tables import is_at_hand, read
+from benchmarks.paper.runs import TABLE, Run
+from benchmarks.paper.store import Report
 from benchmarks.paper.timing import count_parameters
 from benchmarks.paper.verdicts import Figure, Line, Measured, comparison
 from benchmarks.tables import markdown_table
@@ -66,29 +65,27 @@ def _show_parameters(results: Results) -> Section:
     return Section([text, comparison(lines, mode="counted", has_default=False)], lines)
 
 
+def _dataset_runs() -> list[Run]:
+    return [Run(data, TABLE) for data in at_hand()]
+
+
 def _show_datasets(results: Results) -> Section:
-    rows, lines = [], []
+    rows: list[list[str]] = []
+    lines = []
     for data in (*TABLES, SAMPLE):
-        paper = STATISTICS.get(data)
-        found = None
-        if is_at_hand(data) and not results.is_smoke:
-            found = _statistics(read(Run(data, "linear")))
+        paper, report = STATISTICS.get(data), results.report(Run(data, TABLE))
+        found = None if report is None else _statistics(report)
         for who, numbers in (("paper", paper), ("here", found)):
             if numbers is not None:
                 rows.append([LABELS[data], who, *(f"{each:,}" if isinstance(each, int) else each for each in numbers)])
+        if found is None:
+            rows.append([LABELS[data], "here", "not at hand", "", "", "", ""])
         if paper is not None and found is not None:
             for name, theirs, ours in zip(("rows", "features", "categories"), paper[1:4], found[1:4], strict=True):
-                lines.append(
-                    Line(
-                        f"{LABELS[data]}, {name}",
-                        Figure(theirs),
-                        Measured((float(ours),)),
-                        is_lower_better=None,
-                        digits=0,
-                    )
+                line = Line(
+                    f"{LABELS[data]}, {name}", Figure(theirs), Measured((ours,)), is_lower_better=None, digits=0
                 )
-        elif paper is not None:
-            rows.append([LABELS[data], "here", "not at hand", "", "", "", ""])
+                lines.append(line)
     table = markdown_table(["", "", "task", "rows", "features", "categorical", "classes"], rows)
     text = "The credit sample holds all 492 frauds of the full table and ten other transactions for each."
     texts = [text, table]
@@ -97,21 +94,13 @@ def _show_datasets(results: Results) -> Section:
     return Section(texts, lines)
 
 
-def _statistics(split: Split) -> tuple[str, int, int, int, str]:
-    n_rows = len(split.train) + len(split.validation) + len(split.test)
-    kinds = [split.train.X[name].dtype.kind for name in split.train.X.columns]
-    n_categorical = sum(kind not in "biuf" for kind in kinds)
-    is_regression = split.dataset.task == "regression"
-    return (
-        "regression" if is_regression else "classification",
-        n_rows,
-        len(kinds),
-        n_categorical,
-        "–" if is_regression else str(split.n_classes),
-    )
+def _statistics(report: Report) -> tuple[str, int, int, int, str]:
+    n_rows, n_classes = report.n_train + report.n_test, report.n_classes or 0
+    task = "classification" if n_classes else "regression"
+    return task, n_rows, report.n_features, report.n_categorical or 0, str(n_classes) if n_classes else "–"
 
 
 EXPERIMENTS = (
     Experiment("parameters", "Parameters and memory", "Appendix, Table on complexity", tuple, _show_parameters),
-    Experiment("datasets", "Statistics of the tables", "Appendix, Table on data", tuple, _show_datasets),
+    Experiment("datasets", "Statistics of the tables", "Appendix, Table on data", _dataset_runs, _show_datasets),
 )

@@ -54,6 +54,9 @@ class Report:
     n_train: int = 0
     n_test: int = 0
     n_features: int = 0
+    n_categorical: int | None = None
+    """This and the next of a table that is only counted; 0 classes for numbers."""
+    n_classes: int | None = None
     device: str = ""
     versions: dict[str, str] = field(default_factory=dict)
 
