@@ -39,7 +39,7 @@ SHARED: dict[str, Any] = {"n_members": 2, "batch_size": 8192, "random_state": 0,
 MEMORY: dict[str, Any] = SHARED | {"max_epochs": 1, "n_experts": 1, "hidden_dim": 8, "n_ramps": 8}
 SPEED: dict[str, Any] = SHARED | {"max_epochs": 2, "n_experts": 4, "hidden_dim": 16, "gate_rank": 16}
 AIR: dict[str, Any] = {"n_members": 2, "max_epochs": 2, "n_jobs": 1, "device": "cpu"}
-AIR_SEEDS = (0, 1)
+AIR_SEEDS = (0, 1, 2)
 
 
 class AnonymousMemory:
