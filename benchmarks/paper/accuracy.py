@@ -57,6 +57,12 @@ def repeated(data: str, model: str, chosen: Settings = ()) -> list[Run]:
     return [Run(data, model, chosen, fold=fold) for fold in range(N_FOLDS)]
 
 
+def _label(name: str) -> str:
+    """Return what the paper calls a model, or what we do where it has none."""
+    entry = entry_named(name)
+    return entry.paper_label or entry.label
+
+
 def _figure(model: str, data: str) -> Figure | None:
     if model not in FIGURES or data not in TABLES:
         return None
@@ -126,7 +132,7 @@ def _show_accuracy(results: Results) -> Section:
     for data in (*TABLES, SAMPLE):
         rows = [
             _line(results, data, "nae", "NAE"),
-            *(_line(results, data, name, entry_named(name).label) for name in PEERS),
+            *(_line(results, data, name, _label(name)) for name in PEERS),
         ]
         if any(line.mode.values or line.default.values for line in rows):
             rows = [line for line in rows if line.mode.values or line.default.values or line.why]
@@ -156,7 +162,7 @@ def _overview(results: Results) -> str:
     rows = []
     for name in PEERS:
         entry = entry_named(name)
-        row = [entry.paper_label or entry.label, "yes" if entry.is_interpretable else "no", entry.complexity]
+        row = [_label(name), "yes" if entry.is_interpretable else "no", entry.complexity]
         for data in shown:
             figure = _figure(name, data)
             row += ["–" if figure is None else figure.show(3), _measured(results, data, name).show(3)]
