@@ -200,6 +200,8 @@ def _show_pairs(results: Results) -> Section:
         "largest values of these terms, as the paper computes it. The paper finds those bounds too loose to read; "
         f"numbers in units of {UNIT}."
     )
+    if results.report(EB2M) is None:
+        text += f" EB²M itself is missing here: its run {results.failure(EB2M) or 'has not been made'}."
     pictures = _picture("ga2m", "Longitude with bounds: EB²M against NAE", _panels(results, labelled), 3)
     pictures += _maps(results, "ga2m", labelled)
     return Section([text, comparison(lines, mode="measured", has_default=False)], lines, pictures)
