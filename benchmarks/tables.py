@@ -118,6 +118,7 @@ def render_suite(
     sections = [
         ("Scores", _scores(results)),
         ("Ranks", _ranks(results, [entry for entry in results.entries if entry.is_ranked])),
+        ("Ranks of the models that have run wherever NAE has", _ranks(results, _as_wide_as_ours(results))),
         ("Ranks of additive models", _ranks(results, [entry for entry in results.entries if entry.is_additive])),
         ("Wins", _wins(results)),
         ("Log loss", _log_loss(results)),
@@ -130,6 +131,14 @@ def render_suite(
     ]
     parts = [f"## {title}\n\n{text}" for title, text in sections if text]
     return "\n\n".join(["# Suite\n\n" + _head(results), *parts]) + "\n"
+
+
+def _as_wide_as_ours(results: Results) -> list[Entry]:
+    """Return the ranked models that have run wherever ours has, unless that is all of them."""
+    ranked = results.contenders(entry for entry in results.entries if entry.is_ranked)
+    ours = [each for each in results.datasets if results.score(each, OURS) is not None]
+    found = [entry for entry in ranked if all(results.score(each, entry.name) is not None for each in ours)]
+    return found if len(found) < len(ranked) else []
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

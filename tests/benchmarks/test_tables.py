@@ -53,6 +53,15 @@ def test_the_page_has_mean_ranks_over_complete_data_sets_only() -> None:
     assert table[-1] == ["mean of 2", "**1.75**", "2.00", "2.25"]
 
 
+def test_models_that_have_run_wherever_ours_has_are_ranked_apart_from_those_that_have_not() -> None:
+    title = "Ranks of the models that have run wherever NAE has"
+    table = section(render_suite(REPORTS), title)
+    assert table[0] == ["", "NAE", "LightGBM"]
+    assert table[-1] == ["mean of 3", "**1.33**", "1.67"]
+    everywhere = [report for report in REPORTS if report.model in {"nae", "lightgbm"}]
+    assert title not in render_suite(everywhere)
+
+
 def test_a_duel_counts_wins_ties_and_the_ratio_of_errors() -> None:
     duel = Results(REPORTS).duel("nae", "lightgbm")
     assert (duel.wins, duel.ties, duel.n) == (2, 0, 3)
