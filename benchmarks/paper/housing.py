@@ -197,7 +197,8 @@ def _show_pairs(results: Results) -> Section:
     ]
     text = (
         "Of EB²M, every pair that Longitude is part of counts as Longitude's, and a bound is the sum of the least or "
-        "largest values of these terms, as the paper computes it. The paper finds those bounds too loose to read; "
+        "largest values of these terms, as the paper computes it; its curve is the mean over quantiles of the others, "
+        "whatever Longitude is. The paper finds those bounds too loose to read; "
         f"numbers in units of {UNIT}."
     )
     if results.report(EB2M) is None:
