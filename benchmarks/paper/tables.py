@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nae.datasets
-from benchmarks.datasets import Dataset, Part, Split, dataset_named, load, split
+from benchmarks.datasets import Dataset, Part, Split, dataset_named, load, load_paper, protocol_named, split
+from benchmarks.datasets.files import find
 from benchmarks.datasets.reading import FOLDER
 from benchmarks.paper.runs import Run
 from nae.errors import ConfigError
@@ -30,9 +31,13 @@ SMOKE_FEATURES = 4
 
 
 def is_at_hand(name: str) -> bool:
-    """Whether a real table is in the folder that the environment names."""
+    """Whether a real table is in the folder that the environment names, as Parquet or as NODE-GAM's release has it."""
+    return _place(name) is not None
+
+
+def _place(name: str) -> Path | None:
     given = os.environ.get(FOLDER)
-    return bool(given) and (Path(given or "") / f"{name}.parquet").exists()
+    return find(name, Path(given)) if given else None
 
 
 def read(run: Run) -> Split:
@@ -49,6 +54,9 @@ def read(run: Run) -> Split:
     if run.is_smoke:
         whole = _stand_in(dataset)
         return whole if run.fold is None else fold(whole, run.fold)
+    place = _place(run.data)
+    if place is None or place.suffix != ".parquet":  # NODE-GAM's files, divided by its lists of rows, or a download
+        return load_paper(protocol_named(run.data), run.fold or 0).split
     return load(dataset) if run.fold is None else fold(load(dataset), run.fold)
 
 

@@ -24,6 +24,9 @@ from benchmarks.datasets import (
 )
 from benchmarks.datasets import protocol as protocols
 from benchmarks.datasets.files import INCOME_COLUMNS, MIMIC2_CATEGORIES, MIMIC3_COLUMNS, find
+from benchmarks.paper.accuracy import at_hand
+from benchmarks.paper.runs import DEFAULT, Run
+from benchmarks.paper.tables import is_at_hand, read
 from nae.errors import ConfigError, DataError
 from tests.benchmarks.generated import make_split, make_table, write_table
 
@@ -89,6 +92,19 @@ def write_folds(folder: Path) -> None:
         rows = np.arange(N_ROWS)
         np.savetxt(folder / f"test{fold}.txt", rows[rows % 5 == fold], fmt="%d")
         np.savetxt(folder / f"train{fold}.txt", rows[rows % 5 != fold], fmt="%d")
+
+
+@pytest.mark.parametrize("name", ["income", "credit", "mimic2", "mimic3"])
+def test_the_papers_experiments_run_on_placed_files_and_their_own_folds(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NAE_DATA", str(tmp_path))
+    assert not is_at_hand(name)
+    write_folds(WRITERS[name](tmp_path).parent)
+    assert name in at_hand()
+    found = read(Run(name, DEFAULT, fold=1))
+    assert len(found.test) == N_ROWS // 5
+    assert len(found.train) + len(found.validation) == N_ROWS - N_ROWS // 5
 
 
 @pytest.mark.parametrize("name", ["income", "credit", "mimic2", "mimic3"])
