@@ -144,7 +144,8 @@ def _as_wide_as_ours(results: Results) -> list[Entry]:
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table whose first column is text and whose others are numbers."""
     lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    escaped = ([cell.replace("|", r"\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
 def _head(results: Results) -> str:
@@ -283,7 +284,7 @@ def _costs(results: Results, cost: Callable[[Report], float | None]) -> str:
 
 def _failures(results: Results) -> str:
     rows = [
-        [f"{report.model} on {report.dataset}", report.outcome, report.reason.replace("|", "\\|")]
+        [f"{report.model} on {report.dataset}", report.outcome, report.reason]
         for report in results.reports
         if report.outcome != "done"
     ]

@@ -138,3 +138,7 @@ def test_a_page_of_no_runs_is_still_a_page() -> None:
 
 def test_a_markdown_table_aligns_numbers_to_the_right() -> None:
     assert markdown_table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | --: |\n| x | 1 |"
+
+
+def test_a_bar_in_a_cell_does_not_end_it() -> None:
+    assert markdown_table(["a", "b"], [["E[c | x]", "1"]]).splitlines()[-1] == r"| E[c \| x] | 1 |"
