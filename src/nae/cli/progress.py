@@ -1,4 +1,4 @@
-"""Training as seen from a terminal: a bar with the time left, and Ctrl-C that keeps the best model so far."""
+"""Training as seen from a terminal: a bar with the time so far, and Ctrl-C that keeps the best model so far."""
 
 import logging
 import signal

@@ -1,4 +1,4 @@
-"""A progress bar for training: epoch, loss, validation, additivity and time left."""
+"""Progress of training: epoch, loss, validation, additivity and time so far."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,11 +17,10 @@ def progress_bar(n_epochs: int, *, is_shown: bool) -> Iterator[Callable[[Epoch],
         return
     rich = require("rich.progress", extra="train")
     columns = (
-        rich.TextColumn("[bold]epoch {task.completed:>3.0f}/{task.total:.0f}"),
-        rich.BarColumn(bar_width=None),  # whatever width the numbers leave
+        rich.TextColumn("[bold]epoch {task.completed:>3.0f}"),
+        rich.BarColumn(bar_width=None),  # full at the most epochs there may be; whatever width the numbers leave
         rich.TextColumn("{task.fields[numbers]}"),
-        rich.TimeRemainingColumn(compact=True),
-        rich.TextColumn("left"),
+        rich.TimeElapsedColumn(),  # validation decides when it ends, so nobody knows the time left
     )
     with rich.Progress(*columns, expand=True) as bar:
         task = bar.add_task("fit", total=n_epochs, numbers="")
