@@ -52,6 +52,10 @@ class Rows:
         """Return the same rows, each held out by the member its fold names."""
         return replace(self, fold=fold)
 
+    def count_held_out(self, n_members: int) -> int:
+        """Return how many rows are held out by one of the members."""
+        return 0 if self.fold is None else int((self.fold < n_members).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:

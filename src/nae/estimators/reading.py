@@ -8,20 +8,40 @@ import numpy as np
 from sklearn.model_selection import PredefinedSplit, train_test_split
 
 from nae._typing import AnyArray, Array, IntArray
-from nae.encoding import Columns
+from nae.encoding import Columns, read_table
+from nae.encoding.target import to_array
 from nae.errors import ConfigError, DataError
 
 __all__ = [
-    "check_columns",
+    "check_lengths",
     "held_out_rows",
     "random_folds",
     "random_rows",
     "read_callbacks",
+    "read_columns",
     "read_eval_set",
     "read_offset",
     "read_weight",
     "remember_columns",
 ]
+
+
+def read_columns(estimator: Any, X: Any, *, is_fit: bool) -> Columns:
+    """Return the columns of a table: noted by a fit, compared with those of the fit otherwise."""
+    columns = read_table(X)
+    if not columns.arrays:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({columns.n_rows}, 0)) while a minimum of 1 is required."
+        )
+    if is_fit and columns.n_rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=(0, {len(columns.arrays)})) while a minimum of 1 is required."
+        )
+    if is_fit:
+        remember_columns(estimator, columns)
+    else:
+        _check_columns(estimator, columns)
+    return columns
 
 
 def remember_columns(estimator: Any, columns: Columns) -> None:
@@ -33,7 +53,7 @@ def remember_columns(estimator: Any, columns: Columns) -> None:
         del estimator.feature_names_in_
 
 
-def check_columns(estimator: Any, columns: Columns) -> None:
+def _check_columns(estimator: Any, columns: Columns) -> None:
     """Check that columns are those of the fit, in its order; texts are those that scikit-learn's checks look for.
 
     scikit-learn itself reads names from data frames alone; mappings and records have them too.
@@ -44,9 +64,9 @@ def check_columns(estimator: Any, columns: Columns) -> None:
         if tuple(expected) != names:
             raise DataError(_other_names(tuple(expected), names))
     elif expected is not None:
-        warnings.warn(f"X does not have valid feature names, but {who} was fitted with feature names", stacklevel=4)
+        warnings.warn(f"X does not have valid feature names, but {who} was fitted with feature names", stacklevel=5)
     elif names is not None:
-        warnings.warn(f"X has feature names, but {who} was fitted without feature names", stacklevel=4)
+        warnings.warn(f"X has feature names, but {who} was fitted without feature names", stacklevel=5)
     n_features = estimator.n_features_in_
     if len(columns.arrays) != n_features:
         raise DataError(f"X has {len(columns.arrays)} features, but {who} is expecting {n_features} features as input.")
@@ -60,6 +80,16 @@ def _other_names(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
             shown = [f"- {name}\n" for name in names[:5]] + ["- ...\n"] * (len(names) > 5)
             text += f"Feature names {title}:\n{''.join(shown)}"
     return text if unseen or missing else f"{text}Feature names must be in the same order as they were in fit.\n"
+
+
+def check_lengths(columns: Columns, y: Any) -> None:
+    """Check that there is one target per row."""
+    n_targets = len(np.atleast_1d(to_array(y)))
+    if n_targets != columns.n_rows:
+        raise DataError(
+            "X and y must have one length: found input variables with inconsistent numbers of samples "
+            f"[{columns.n_rows}, {n_targets}]."
+        )
 
 
 def read_weight(sample_weight: Any, n_rows: int) -> Array:

@@ -1,20 +1,72 @@
-"""What of an estimator goes into a model file beside its tables: parameters, classes, history. Plain JSON values."""
+"""An estimator as a model file: beside the tables its parameters, classes and history, as plain JSON values."""
 
 import math
+import os
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from nae._typing import AnyArray
 from nae.errors import FormatError, NAEWarning, UserError
+from nae.tables.archive import read_archive, save
 from nae.training import History
 from nae.training.history import Epoch
 
-__all__ = ["decode_classes", "decode_history", "decode_params", "encode_classes", "encode_history", "encode_params"]
+if TYPE_CHECKING:
+    from nae.estimators.base import NAEEstimator
+
+__all__ = [
+    "decode_classes",
+    "decode_params",
+    "encode_classes",
+    "encode_params",
+    "load_estimator",
+    "save_estimator",
+]
 
 _CLASS_KINDS = "iufbUM"
+
+EstimatorT = TypeVar("EstimatorT", bound="NAEEstimator")
+
+
+def save_estimator(estimator: "NAEEstimator", path: str | os.PathLike[str]) -> None:
+    """Write the model of a fitted estimator, with what makes an estimator of it again."""
+    classes = getattr(estimator, "classes_", None)
+    entry = {
+        "class": type(estimator).__name__,
+        "params": encode_params(estimator.get_params(deep=False)),
+        "classes": None if classes is None else encode_classes(classes),
+        "history": _encode(estimator.history_.to_dict()),
+        "table_error": float(estimator.table_error_),
+    }
+    save(estimator.model_, path, extra={"estimator": entry})
+
+
+def load_estimator(kind: type[EstimatorT], path: str | os.PathLike[str]) -> EstimatorT:
+    """Read an estimator of a class; a file that holds another one, or a model alone, is an error."""
+    model, extra = read_archive(path)
+    entry = extra.get("estimator")
+    if not isinstance(entry, dict):
+        raise FormatError(f"{path} must hold an estimator; it holds a model alone. Use nae.load.")
+    if entry.get("class") != kind.__name__:
+        raise FormatError(f"{path} must hold a {kind.__name__}; it holds a {str(entry.get('class'))[:40]}.")
+    if bool(model.classes) != (entry.get("classes") is not None):
+        raise FormatError(f"{path} must hold the classes of its model.")
+    estimator = kind()
+    estimator.set_params(**decode_params(entry.get("params"), estimator.get_params(deep=False)))
+    estimator.model_ = model
+    estimator.history_ = _decode_history(entry.get("history"))
+    estimator.n_iter_ = len(estimator.history_)
+    error = entry.get("table_error")
+    estimator.table_error_ = error if isinstance(error, float) else 0.0
+    estimator.n_features_in_ = model.n_features
+    if model.schema.has_names:
+        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    if model.classes:
+        estimator.classes_ = decode_classes(entry["classes"], model.classes)
+    return estimator
 
 
 def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +81,7 @@ def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
         warnings.warn(
             f"A model file holds no code: {', '.join(dropped)} will have the default after loading.",
             NAEWarning,
-            stacklevel=4,
+            stacklevel=4,  # the call of save
         )
     return encoded
 
@@ -72,12 +124,7 @@ def decode_classes(encoded: Any, names: tuple[str, ...]) -> AnyArray:
     return classes
 
 
-def encode_history(history: History) -> Any:
-    """Return the history of a training as JSON values."""
-    return _encode(history.to_dict())
-
-
-def decode_history(encoded: Any) -> History:
+def _decode_history(encoded: Any) -> History:
     """Return the history of a training."""
     try:
         found = _decode(encoded)

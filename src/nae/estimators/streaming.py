@@ -62,14 +62,14 @@ def survey_roles(
     with reported(scan, is_verbose=is_verbose) as shown:
         survey, n_own_rows = _survey_together(shown, roles, workers, is_classes=is_classes, feature_types=feature_types)
     if survey.bad_rows.count:
-        warnings.warn(str(survey.bad_rows), NAEWarning, stacklevel=5)
+        warnings.warn(str(survey.bad_rows), NAEWarning, stacklevel=6)
     crowded = [column.name for column in survey.columns if not column.levels.is_exact]
     if crowded:
         warnings.warn(
             f"Columns with more levels than can be counted one by one: {crowded}. Their frequent levels are found by a "
             "sketch; of the rare ones, those it does not name will count as unseen.",
             NAEWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return scan, survey, n_own_rows
 
