@@ -34,6 +34,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--run-limit", default="30m", help="a run that takes longer has failed")
     parser.add_argument("--trials", type=int, default=0, help="draw trials of the search up to so many")
     parser.add_argument("--models", help="runs of these models only, with commas between them: paper, default, ebm, …")
+    parser.add_argument("--tables", help="runs on these tables only, with commas between them: housing, income, …")
     parser.add_argument("--laptop", action="store_true", help="leave out what takes long without a GPU")
     parser.add_argument("--smoke", action="store_true", help="few generated rows, few epochs: does it work at all")
     parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of the runs")
@@ -106,6 +107,8 @@ def _pending(ask: Ask, store: RunStore, given: argparse.Namespace) -> list[Run]:
     runs = smoke_runs(experiments) if given.smoke else ordered(experiments)
     if given.models:
         runs = [run for run in runs if run.model in given.models.split(",")]
+    if given.tables:
+        runs = [run for run in runs if run.data in given.tables.split(",")]
     if given.laptop:
         runs = [run for run in runs if seconds_of(run) <= LAPTOP_SECONDS and not run.is_timed]
     return [run for run in runs if not store.is_done(run)]

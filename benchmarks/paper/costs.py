@@ -6,7 +6,7 @@ from benchmarks.paper.runs import DEFAULT, PAPER, Run, settings
 from benchmarks.paper.timing import count_parameters
 from benchmarks.paper.verdicts import Figure, Line, Measured, comparison
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["EXPERIMENTS", "timed_runs"]
 
 FEATURES = (32, 64, 128, 256, 512)
 EXPERTS = (4, 8, 16, 32)
@@ -23,7 +23,7 @@ MEGABYTES = {
     32: (9.8, 35.6, 135.2, 526.4, 2076.8),
 }
 PEERS: dict[str, tuple[str, tuple[float | None, ...], int]] = {
-    "na2m": ("NA²M", (70.9, 290.7, 1146.1, None, None), 32),
+    "na2m": ("NA²M", (70.9, 290.7, 1146.1, None, None), 128),
     "ebm": ("EB²M", (4.5, 10.5, 34.4, 155.4, 1004.3), 128),
     "nam": ("NAM", (6.3, 10.4, 17.2, 33.0, 66.0), 512),
     "ebm-additive": ("EBM", (5.7, 9.4, 18.0, 37.6, 95.8), 512),
@@ -42,6 +42,15 @@ def _runs() -> list[Run]:
     ours += [_run(DEFAULT, n, 8) for n in FEATURES]
     peers = [_run(name, n) for n in FEATURES for name, (_, _, most) in PEERS.items() if n <= most]
     return sorted([*ours, *peers], key=lambda run: int(dict(run.options)["n_features"] or 0))
+
+
+def timed_runs() -> list[Run]:
+    """Return the runs that only need torch and a device: the largest first, which take the longest to have."""
+    first = [_run(PAPER, 512, k) for k in EXPERTS] + [_run(PAPER, 256, 8)]
+    default = [_run(DEFAULT, n, 8) for n in FEATURES]
+    peers = [_run("na2m", 32), _run("na2m", 64), *(_run("nam", n) for n in FEATURES), _run("na2m", 128)]
+    rest = [_run(PAPER, n, k) for n in FEATURES for k in EXPERTS]
+    return list(dict.fromkeys([*first, *default, *peers, *rest]))
 
 
 def _show(results: Results) -> Section:

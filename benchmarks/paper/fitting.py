@@ -16,6 +16,7 @@ from benchmarks.paper.described import describe, describe_ebm
 from benchmarks.paper.runs import PAPER, TABLE, Run, is_ours
 from benchmarks.paper.store import Report
 from benchmarks.paper.tables import SIMULATIONS, read
+from benchmarks.paper.timing import NETWORKS, time_training
 from nae import __version__, metrics, presets
 from nae._optional import require
 from nae.errors import MissingDependencyError, NAEWarning
@@ -33,9 +34,7 @@ LITTLE: dict[str, Any] = {"max_epochs": 2, "hidden_dim": 8, "n_knots": 16, "batc
 
 def carry_out(run: Run, *, device: str = "cpu", threads: int = 1) -> tuple[Report, dict[str, Any] | None]:
     """Fit and measure; return the report and what the model shows."""
-    if run.is_timed and is_ours(run):
-        from benchmarks.paper.timing import time_training
-
+    if run.is_timed and (is_ours(run) or run.model in NETWORKS):
         return time_training(run, device=device), None
     split = read(run)
     if run.model == TABLE:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
-from benchmarks.paper.store import Archive, Report, RunStore
+from benchmarks.paper.store import KEPT, Archive, Report, RunStore
 from benchmarks.paper.verdicts import Verdict, judge, to_json
 from benchmarks.tables import markdown_table
 
@@ -19,7 +19,7 @@ __all__ = ["Places", "gather", "write_page", "write_pages"]
 class Places:
     """Where things are written."""
 
-    folder: Path = Path("benchmarks/results/paper")
+    folder: Path = KEPT
     page: Path = Path("docs/reproduction.md")
 
 

@@ -21,7 +21,10 @@ from typing import Any
 from benchmarks.paper.runs import Run
 from nae.errors import FormatError
 
-__all__ = ["Archive", "Report", "RunStore"]
+__all__ = ["KEPT", "Archive", "Report", "RunStore"]
+
+KEPT = Path("benchmarks/results/paper")
+"""The folder of all reports that travel with the repository."""
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,64 @@
-"""What training costs as the paper measures it: 5,000 rows, 100 epochs, and the size of the network."""
+"""What training costs as the paper measures it: 5,000 rows, 100 epochs, and the size of the network.
 
+``python -m benchmarks.paper.timing FOLDER --device cuda`` times what is neither in the folder nor among the kept
+reports, one run after another, with torch and NumPy alone; the folder is a store of runs like any other.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.paper.runs import PAPER, Run
-from benchmarks.paper.store import Report
+from benchmarks.paper.runs import PAPER, Run, is_ours
+from benchmarks.paper.store import KEPT, Archive, Report, RunStore
 from benchmarks.paper.tables import COST_ROWS, SMOKE_FEATURES, SMOKE_ROWS
 
 if TYPE_CHECKING:
     from nae.network import Network, NetworkConfig
     from nae.training import TrainingRows
 
-__all__ = ["N_EPOCHS", "count_parameters", "time_training"]
+__all__ = ["NETWORKS", "N_EPOCHS", "Clock", "count_parameters", "time_training"]
 
+NETWORKS = ("nam", "na2m")
+"""Peers that are timed like ours: so many epochs, not until validation says stop."""
 N_EPOCHS = 100
+LIMIT = 60.0
+"""Seconds after which no further epoch is run."""
 BATCH = 2048
 HIDDEN = 128
 N_BLOCKS = 4
+
+
+@dataclass
+class Clock:
+    """Seconds at the end of every epoch; the last ones may be left out, since each takes as long as the one before."""
+
+    n_epochs: int
+    limit: float = LIMIT
+    least: int = 6
+    warm: int = 3
+    """Epochs at the beginning that say nothing about the later ones: memory is found, steps are captured."""
+
+    def __post_init__(self) -> None:
+        self.marks: list[float] = []
+
+    def __call__(self, *, seconds: float, **_: object) -> bool:
+        """Note the end of an epoch; return whether enough is known."""
+        self.marks.append(seconds)
+        return len(self.marks) >= self.n_epochs or (seconds >= self.limit and len(self.marks) >= self.least)
+
+    @property
+    def seconds(self) -> float:
+        """What all epochs take: those that were run, and the others at the rate of those after the first few."""
+        n_run = len(self.marks)
+        if n_run == self.n_epochs:
+            return self.marks[-1]
+        rate = (self.marks[-1] - self.marks[self.warm - 1]) / (n_run - self.warm)
+        return self.marks[-1] + (self.n_epochs - n_run) * rate
 
 
 def count_parameters(n_features: int, *, n_experts: int, hidden_dim: int = HIDDEN, variant: str = "nae") -> int:
@@ -29,42 +70,78 @@ def count_parameters(n_features: int, *, n_experts: int, hidden_dim: int = HIDDE
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-def time_training(run: Run, *, device: str) -> Report:
+def time_training(run: Run, *, device: str, limit: float = LIMIT) -> Report:
     """Train the network of a run on random numbers and time its epochs: no tables are made, nothing is predicted."""
     import torch
 
-    from nae.training import TrainingConfig, make_loss, train
-
-    n_features, n_experts = int(dict(run.options)["n_features"] or 1), int(dict(run.settings)["n_experts"] or 1)
     n_rows, n_epochs, hidden = (SMOKE_ROWS, 2, 8) if run.is_smoke else (COST_ROWS, N_EPOCHS, HIDDEN)
+    n_features = int(dict(run.options)["n_features"] or 1)
     if run.is_smoke:
         n_features = min(n_features, SMOKE_FEATURES)
-    is_paper, is_cuda = run.model == PAPER, device.startswith("cuda")
-    network, rows = _made(n_features, n_experts, n_rows, hidden, is_paper=is_paper, device=device)
+    is_cuda = device.startswith("cuda")
     if is_cuda:
         torch.cuda.reset_peak_memory_stats()
-    training = TrainingConfig(
-        batch_size=BATCH if is_paper else 256,
-        max_epochs=n_epochs,
-        variation_penalty=0.1,
-        schedule="cosine" if is_paper else "plateau",
-    )
-    history = train(
-        network, rows, None, make_loss("squared"), training, generator=torch.Generator().manual_seed(run.seed)
-    )
-    n_parameters = sum(parameter.numel() for parameter in network.parameters())
+    clock = Clock(n_epochs, limit)
+    if is_ours(run):
+        n_parameters = _time_ours(run, n_features, n_rows, hidden, clock, device=device)
+    else:
+        n_parameters = _time_peer(run, n_features, n_rows, clock, device=device)
     return Report(
         run,
-        fit_seconds=float(history.column("seconds")[-1]),
+        fit_seconds=clock.seconds,
         n_parameters=n_parameters,
         parameters_mb=4 * n_parameters / 2**20,
         device_memory_mb=torch.cuda.max_memory_allocated() / 1e6 if is_cuda else None,
         n_train=n_rows,
         n_features=n_features,
-        n_epochs=n_epochs,
-        device=torch.cuda.get_device_name() if is_cuda else "CPU",
+        n_epochs=len(clock.marks),
+        device=torch.cuda.get_device_name() if is_cuda else f"CPU, {torch.get_num_threads()} thread(s)",
         versions={"torch": torch.__version__},
     )
+
+
+def _time_ours(run: Run, n_features: int, n_rows: int, hidden: int, clock: Clock, *, device: str) -> int:
+    """Time our network; return how many parameters it has."""
+    import torch
+
+    from nae.training import TrainingConfig, make_loss, train
+
+    is_paper = run.model == PAPER
+    n_experts = int(dict(run.settings)["n_experts"] or 1)
+    network, rows = _made(n_features, n_experts, n_rows, hidden, is_paper=is_paper, device=device)
+    training = TrainingConfig(
+        batch_size=BATCH if is_paper else 256,
+        max_epochs=clock.n_epochs,
+        variation_penalty=0.1,
+        schedule="cosine" if is_paper else "plateau",
+    )
+    generator = torch.Generator().manual_seed(run.seed)
+    train(network, rows, None, make_loss("squared"), training, generator=generator, callbacks=[clock])
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def _time_peer(run: Run, n_features: int, n_rows: int, clock: Clock, *, device: str) -> int:
+    """Time NAM or NA²M; return how many parameters it has."""
+    import torch
+
+    from benchmarks.models.networks.additive import NAM
+    from benchmarks.models.networks.training import Rows, run_epoch
+    from benchmarks.models.recipe import Recipe
+
+    torch.manual_seed(run.seed)
+    recipe = Recipe(max_epochs=clock.n_epochs, batch_size=BATCH, learning_rate=2e-3, output_penalty=1e-4)
+    network = NAM(n_features, 1, has_pairs=run.model == "na2m").to(device)
+    random = torch.Generator().manual_seed(run.seed)
+    x = torch.randn(n_rows, n_features, generator=random)
+    rows = Rows(x, x[:, 0] + torch.randn(n_rows, generator=random)).to(torch.device(device))
+    optimizer = torch.optim.AdamW(network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
+    started = time.monotonic()
+    while True:
+        run_epoch(network, rows, optimizer, recipe, random)
+        if device.startswith("cuda"):
+            torch.cuda.synchronize()
+        if clock(seconds=time.monotonic() - started):
+            return sum(parameter.numel() for parameter in network.parameters())
 
 
 def _config(n_experts: int, hidden_dim: int, variant: str) -> "NetworkConfig":
@@ -94,7 +171,6 @@ def _made(
     from nae.encoding import Columns, build_schema, infer_kinds
     from nae.network import Network, NetworkConfig, piecewise_inputs
     from nae.network.cells import RowCells
-    from nae.network.inputs import quantile_inputs
     from nae.training import TrainingRows
     from nae.training.assemble import padded_slots
 
@@ -111,10 +187,44 @@ def _made(
         None,
     )
     if is_paper:
-        config, inputs = _config(n_experts, hidden, "nae"), quantile_inputs(schema, columns, random)
+        # One number per knot, like the quantiles' that the paper takes, and had without scikit-learn.
+        config, inputs = _config(n_experts, hidden, "nae"), piecewise_inputs(schema, 1)[:, :, :1]
     else:
         gate = "low-rank" if n_features * n_experts > 128 else "additive"
         config = NetworkConfig(gate=gate, n_experts=n_experts, n_active=n_experts, n_members=8, hidden_dim=32)
         inputs = piecewise_inputs(schema, 48)
-    network = Network(config, inputs, 1, generator=torch.Generator().manual_seed(0))
+    # Weights are drawn on the device: the largest network has a thousand million.
+    with torch.device(device):
+        network = Network(config, inputs, 1, generator=torch.Generator(device).manual_seed(0))
     return network.to(device), rows.to(torch.device(device))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Time what has not been timed yet."""
+    from benchmarks.paper.costs import timed_runs
+
+    parser = argparse.ArgumentParser(description="Time the trainings of 'cost' that have not been timed yet.")
+    parser.add_argument("folder", type=Path, help="a store of runs; what is there is not timed again")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds after which a run begins no further epoch")
+    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which no run is begun")
+    parser.add_argument("--smoke", action="store_true", help="few rows, two epochs: does it work at all")
+    given = parser.parse_args(arguments)
+    store, started = RunStore(given.folder), time.monotonic()
+    kept = {report.run.path for report in Archive(KEPT).reports() if report.is_done}
+    for run in timed_runs():
+        chosen = run.smoke() if given.smoke else run
+        if chosen.path in kept or store.is_done(chosen) or time.monotonic() - started > given.budget:
+            continue
+        store.begin(chosen)
+        report = time_training(chosen, device=given.device, limit=given.limit)
+        store.finish(report)
+        print(
+            f"{time.monotonic() - started:6.1f} s  {chosen.path}: {report.fit_seconds:.2f} s "
+            f"({report.n_epochs} epochs run)",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from benchmarks.models.networks.base import AdditiveNetwork, Network
 from benchmarks.models.recipe import Recipe
 
-__all__ = ["Rows", "Trained", "evaluate", "evaluate_terms", "seeded", "train"]
+__all__ = ["Rows", "Trained", "evaluate", "evaluate_terms", "run_epoch", "seeded", "train"]
 
 EVALUATED = 2**18
 """Terms, or features where there are none, that are computed at once where no gradient is needed."""
@@ -49,7 +49,7 @@ def train(network: Network, train_rows: Rows, validation: Rows, recipe: Recipe, 
         is_settled = network.settle((epoch + 1) / recipe.max_epochs)
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * (1 + math.cos(math.pi * progress)) / 2
-        _run_epoch(network, train_rows, optimizer, recipe, shuffle)
+        run_epoch(network, train_rows, optimizer, recipe, shuffle)
         if not is_settled:
             continue
         loss = float(_loss(evaluate(network, validation.x), validation.y))
@@ -61,9 +61,10 @@ def train(network: Network, train_rows: Rows, validation: Rows, recipe: Recipe, 
     return Trained(best_epoch, epoch + 1, best_loss)
 
 
-def _run_epoch(
+def run_epoch(
     network: Network, rows: Rows, optimizer: torch.optim.Optimizer, recipe: Recipe, shuffle: torch.Generator
 ) -> None:
+    """Take one pass over the rows in a new order."""
     network.train()
     order = torch.randperm(len(rows.y), generator=shuffle).to(rows.y.device)
     n_batches = max(1, round(len(order) / recipe.batch_size))
