@@ -66,10 +66,15 @@ def test_a_search_on_a_cluster_gets_what_the_command_line_says(
     def tune_ray(estimator: Any, X: Any, y: Any, **options: Any) -> TuningResult:
         seen.update(options, n_rows=len(y))
         trial = Trial(0, {"learning_rate": 0.004}, loss=0.1, standard_error=0.01, additivity=0.9, seconds=1.0)
+        options["on_trial"](trial)
         return TuningResult(type(estimator).__name__, (trial,))
 
     monkeypatch.setattr(nae_scale, "tune_ray", tune_ray)
-    code, out, err = nae("tune", folder / "homes.parquet", "-t", "price", "-f", tmp_path, "--trials", 5, "--ray")
+    code, out, err = nae(
+        "tune", folder / "homes.parquet", "-t", "price", "-f", tmp_path, "--trials", 5, "--seeds", 3, "--ray"
+    )
     assert code == 0, err
+    assert "trial 1 of 5: validation 0.1000, additivity 0.90 (1 s)" in err
     assert "NAERegressor(learning_rate=0.004)" in out
-    assert (seen["address"], seen["n_trials"], seen["folder"], seen["n_rows"]) == ("local", 5, str(tmp_path), 240)
+    assert (seen["address"], seen["n_trials"], seen["n_seeds"]) == ("local", 5, 3)
+    assert (seen["folder"], seen["n_rows"]) == (str(tmp_path), 240)

@@ -42,3 +42,16 @@ def test_at_least_one_trial_is_asked_for(nae: Command, folder: Path, tmp_path: P
     code, _, err = nae("tune", folder / "homes.parquet", "-t", "price", "--trials", 0, "-f", tmp_path)
     assert code == 2
     assert "--trials must be at least 1; got 0" in err
+
+
+def test_settings_are_judged_by_several_seeds_when_asked(nae: Command, tmp_path: Path) -> None:
+    data = tmp_path / "homes.parquet"
+    write_table(make_table(400), str(data))
+    words = ("tune", data, "-t", "price", "-f", tmp_path / "study", "--trials", 1, *TINY)
+    code, out, err = nae(*words, "--seeds", 2)
+    assert code == 0, err
+    assert re.search(r"trial 1 of 1: validation \d+\.\d+ ± \d+\.\d+, additivity", err)
+    assert "±" in out
+    code, _, err = nae(*words, "--seeds", 0)
+    assert code == 2
+    assert "--seeds must be at least 1; got 0" in err

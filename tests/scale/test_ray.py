@@ -116,11 +116,15 @@ def test_a_search_on_the_cluster_and_one_on_this_machine_share_a_study(tmp_path:
     table = make_table(300)
     X, y = table.drop_columns(["y"]), np.array(table["y"])
     space = SearchSpace((Range("learning_rate", 1e-3, 2e-2, default=5e-3),))
-    estimator = NAERegressor(n_members=1, n_experts=2, n_knots=8, max_epochs=2)
-    first = tune_ray(estimator, X, y, folder=tmp_path, space=space, n_trials=2, n_parallel=2)
-    assert len(first.trials) == 2
-    assert first.trials[0].params == {"learning_rate": 5e-3}
-    assert all(trial.standard_error > 0 and trial.seconds > 0 for trial in first.trials)
-    second = tune(estimator, X, y, folder=tmp_path, space=space, n_trials=3)
-    assert second.trials[:2] == first.trials
-    assert len(second.trials) == 3
+    given: dict[str, Any] = {"folder": tmp_path, "space": space, "n_seeds": 2}
+    estimator, seen = NAERegressor(n_members=1, n_experts=2, n_knots=8, max_epochs=2), []
+    first = tune_ray(estimator, X, y, n_trials=1, on_trial=seen.append, **given)
+    assert first.trials == tuple(seen)
+    assert first.best.params == {"learning_rate": 5e-3}
+    assert first.best.standard_error > 0
+    alone = tune(estimator, X, y, n_trials=1, **{**given, "folder": tmp_path / "alone"}).best
+    for name in ("loss", "deviation", "additivity"):  # every seed was a job, and together they are the same trial
+        assert getattr(first.best, name) == pytest.approx(getattr(alone, name), rel=1e-4), name
+    second = tune(estimator, X, y, n_trials=2, **given)
+    assert second.trials[:1] == first.trials
+    assert len(second.trials) == 2

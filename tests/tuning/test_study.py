@@ -12,6 +12,7 @@ from nae._typing import Array
 from nae.errors import ConfigError, DataError, TrainingError
 from nae.tuning import DEFAULT_SPACE, Choice, Range, SearchSpace, Trial, TuningResult, tune
 from nae.tuning import study as module
+from nae.tuning.evaluation import Measured, Question
 
 SPACE = SearchSpace((Range("learning_rate", 1e-3, 2e-2, default=5e-3), Choice("additivity", (None, 0.9), default=None)))
 
@@ -91,12 +92,67 @@ def test_a_trial_measures_what_an_estimator_with_its_settings_does(tmp_path: Pat
     assert trial.additivity == pytest.approx(model.explain_global().additivity)
 
 
+def test_a_trial_is_the_mean_of_its_seeds(tmp_path: Path) -> None:
+    X, y = make_rows()
+    trial = tune(tiny(random_state=5), X, y, folder=tmp_path, space=SPACE, n_trials=1, n_seeds=3).best
+    models = [tiny(random_state=seed, **trial.params).fit(X, y) for seed in (5, 6, 7)]
+    losses = [model.history_.best_validation for model in models]
+    errors = np.array([model.history_.standard_error for model in models])
+    assert trial.loss == pytest.approx(np.mean(losses))
+    assert trial.deviation == pytest.approx(np.std(losses, ddof=1))
+    assert trial.deviation > 0
+    assert trial.standard_error == pytest.approx(np.sqrt(np.sum(errors**2)) / 3)
+    assert trial.additivity == pytest.approx(np.mean([model.explain_global().additivity for model in models]))
+    again = tune(tiny(random_state=5), X, y, folder=tmp_path, space=SPACE, n_trials=1, n_seeds=3)
+    assert again.best == trial  # the study remembers the deviation, too
+
+
+def test_seeds_that_share_validation_rows_do_not_make_the_loss_surer() -> None:
+    X, y = make_rows()
+    measured = [Measured(loss, standard_error=0.3, additivity=0.5, seconds=1.0) for loss in (1.0, 2.0, 3.0, 4.0)]
+    apart = Question(tiny(), X, y, {}, (0, 1, 2, 3)).average(measured, {}, 0)
+    shared = Question(tiny(), X, y, {"eval_set": (X, y)}, (0, 1, 2, 3)).average(measured, {}, 0)
+    assert (apart.standard_error, shared.standard_error) == (pytest.approx(0.15), pytest.approx(0.3))
+    assert apart.seconds == 4.0
+
+
+def test_a_random_state_that_is_no_number_gives_seeds() -> None:
+    seeds = module._seeds(np.random.RandomState(0), 3)
+    assert len(set(seeds)) == 3
+    assert module._seeds(np.random.RandomState(0), 3) == seeds
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"n_seeds": 0}, "n_seeds must be at least 1; got 0"),
+        (
+            {"n_seeds": 2, "space": SearchSpace((Choice("random_state", (0, 1), default=0),))},
+            "random_state must not vary in the space when every trial has 2 seeds",
+        ),
+    ],
+)
+def test_seeds_that_make_no_sense_are_an_error(tmp_path: Path, given: dict[str, Any], text: str) -> None:
+    X, y = make_rows()
+    with pytest.raises(ConfigError, match=text):
+        tune(tiny(), X, y, folder=tmp_path, **{"space": SPACE, **given})
+
+
+def test_a_seed_may_be_searched_like_anything_else(tmp_path: Path) -> None:
+    X, y = make_rows()
+    space = SearchSpace((Choice("random_state", (0, 1, 2), default=1),))
+    trial = tune(tiny(), X, y, folder=tmp_path, space=space, n_trials=1).best
+    assert trial.params == {"random_state": 1}
+    assert trial.loss == tiny(random_state=1).fit(X, y).history_.best_validation
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
         ({"space": SPACE.without("additivity")}, "space"),
         ({"estimator": tiny(n_ramps=7)}, "settings"),
         ({"y": -make_rows()[1]}, "table"),
+        ({"n_seeds": 2}, "seeds"),
     ],
 )
 def test_a_study_of_something_else_does_not_go_on(tmp_path: Path, change: dict[str, Any], what: str) -> None:
@@ -134,6 +190,8 @@ def test_an_interrupted_trial_is_not_left_open(tmp_path: Path, monkeypatch: pyte
 def test_a_study_whose_trials_all_diverge_says_so() -> None:
     with pytest.raises(TrainingError, match="No trial of the study finished; the training of 3 diverged"):
         TuningResult("NAERegressor", (), n_failed=3)
+    with pytest.raises(TrainingError, match=r"No trial of the study finished in time. Raise time_limit"):
+        TuningResult("NAERegressor", ())
 
 
 def test_rows_to_validate_on_are_needed(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def tune(
         str, typer.Option("--folder", "-f", help="Where the study is kept; one that is there goes on.")
     ] = "study",
     trials: Annotated[int, typer.Option(help="Settings to try, those of earlier calls included.")] = 30,
+    seeds: Annotated[int, typer.Option(help="Fits of each setting, which is judged by their mean.")] = 1,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="Fit the chosen settings and write the model there.")
     ] = None,
@@ -57,7 +58,7 @@ def tune(
     seed: Annotated[int, typer.Option(help="Of the split, the trials and the proposals.")] = 0,
     ray: Annotated[
         str | None,
-        typer.Option(help="Run trials side by side on a Ray cluster: its address; this machine without one."),
+        typer.Option(help="Run fits side by side on a Ray cluster: its address; this machine without one."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and the result.")] = False,
 ) -> None:
@@ -68,6 +69,8 @@ def tune(
     """
     if trials < 1:
         raise ConfigError(f"--trials must be at least 1; got {trials}.")
+    if seeds < 1:
+        raise ConfigError(f"--seeds must be at least 1; got {seeds}.")
     if output is not None:
         check_folder(output)
     recipe = Recipe(
@@ -81,6 +84,7 @@ def tune(
     given: dict[str, Any] = {
         "folder": folder,
         "n_trials": trials,
+        "n_seeds": seeds,
         "time_limit": None if time_limit is None else parse_duration(time_limit),
         "seed": seed,
     }
@@ -128,16 +132,17 @@ def _search(
     estimator: Any, X: pa.Table, y: AnyArray, given: dict[str, Any], *, ray: str | None, is_quiet: bool
 ) -> TuningResult:
     """Search here, telling every trial, or on a cluster."""
-    if ray is not None:
-        from nae.scale import tune_ray
-
-        return tune_ray(estimator, X, y, address=ray, **given)
-    from nae.tuning.study import tune as search
 
     def tell(trial: Trial) -> None:
         if not is_quiet:
-            words = f"validation {trial.loss:.4f}, additivity {trial.additivity:.2f} ({trial.seconds:.0f} s)"
+            words = f"validation {_loss(trial)}, additivity {trial.additivity:.2f} ({trial.seconds:.0f} s)"
             say(f"trial {trial.number + 1} of {given['n_trials']}: {words}")
+
+    if ray is not None:
+        from nae.scale import tune_ray
+
+        return tune_ray(estimator, X, y, address=ray, on_trial=tell, **given)
+    from nae.tuning.study import tune as search
 
     return search(estimator, X, y, on_trial=tell, **given)
 
@@ -148,7 +153,7 @@ def _show(result: TuningResult, chosen: Trial, folder: str) -> None:
     for trial in result.front:
         mark = " *" if trial == chosen else ""
         values = [_short(trial.params[name]) for name in names]
-        table.add_row(f"{trial.number + 1}{mark}", f"{trial.loss:.4f}", f"{trial.additivity:.2f}", *values)
+        table.add_row(f"{trial.number + 1}{mark}", _loss(trial), f"{trial.additivity:.2f}", *values)
     out().print(table)
     out().print(result.code(chosen), soft_wrap=True)
     failed = f", {result.n_failed} did not finish" if result.n_failed else ""
@@ -159,6 +164,10 @@ def _show(result: TuningResult, chosen: Trial, folder: str) -> None:
         say(f"note: no picture: {error}")
     else:
         say(f"what additivity costs: {Path(folder) / _PICTURE}")
+
+
+def _loss(trial: Trial) -> str:
+    return f"{trial.loss:.4f}" + (f" ± {trial.deviation:.4f}" if trial.deviation else "")
 
 
 def _short(value: Any) -> str:

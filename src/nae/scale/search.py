@@ -1,20 +1,32 @@
 """``tune_ray``: the search of :func:`nae.tuning.tune`, its trials side by side on a Ray cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nae._optional import require
+from nae.errors import NAEError
 from nae.scale.cluster import connect
-from nae.tuning import DEFAULT_SPACE, SearchSpace, TuningResult
-from nae.tuning.evaluation import Question, evaluate
-from nae.tuning.study import MEASURED, STUDY_NAME, ask_question, count_finished, make_storage, open_study, read_result
+from nae.tuning import DEFAULT_SPACE, SearchSpace, Trial, TuningResult
+from nae.tuning.evaluation import Measured, Question, measure
+from nae.tuning.study import (
+    MEASURED,
+    STUDY_NAME,
+    ask_question,
+    count_finished,
+    make_storage,
+    open_study,
+    proposal_seed,
+    read_result,
+)
 from nae.tuning.study import suggest as propose
 
 __all__ = ["tune_ray"]
 
 _OBJECTIVES = ("loss", "additivity")
+_SEED = "__seed__"  # which of the question's seeds a job takes; goes beside its parameters
 
 
 def tune_ray(
@@ -25,70 +37,124 @@ def tune_ray(
     folder: str | Path,
     space: SearchSpace = DEFAULT_SPACE,
     n_trials: int = 30,
+    n_seeds: int = 1,
     n_parallel: int | None = None,
     resources: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     sample_weight: Any = None,
     eval_set: Any = None,
     seed: int = 0,
+    on_trial: Callable[[Trial], None] | None = None,
     address: str | None = None,
 ) -> TuningResult:
-    """Search with Ray Tune: the same study in the same file, many trials at a time.
+    """Search with Ray Tune: the same study in the same file, many fits at a time.
 
-    Seeds are searched like anything else: ``Choice("random_state", (0, 1, 2, 3), default=0)`` in the space.
+    Every seed of every trial is a job of its own.
 
     Parameters
     ----------
-    estimator, X, y, folder, space, n_trials, time_limit, sample_weight, eval_set, seed
+    estimator, X, y, folder, space, n_trials, n_seeds, sample_weight, eval_set, seed, on_trial
         As for :func:`nae.tuning.tune`; ``folder`` must be one the driver can write to.
     n_parallel
-        Trials at a time; as many as the cluster has room for unless given.
+        Jobs at a time; as many as the cluster has room for unless given.
     resources
-        Of one trial, such as ``{"cpu": 2, "gpu": 0.5}``; one processor unless given.
+        Of one job, such as ``{"cpu": 2, "gpu": 0.5}``; one processor unless given.
+    time_limit
+        End all jobs after so many seconds; trials that had not finished are not counted.
     address
         Of the cluster; a Ray on this machine unless given.
     """
-    question = ask_question(estimator, X, y, space, sample_weight=sample_weight, eval_set=eval_set, seed=seed)
+    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set}
+    question = ask_question(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
     with connect(address), open_study(question, space, folder, seed=seed) as study:
         n_left = n_trials - count_finished(study)
         if n_left > 0:
             tune = require("ray.tune", extra="scale")
-            trial = tune.with_resources(tune.with_parameters(_run_trial, question=question), resources or {"cpu": 1})
+            job = tune.with_resources(tune.with_parameters(_run_job, question=question), resources or {"cpu": 1})
             results = tune.Tuner(
-                trial,
+                job,
                 tune_config=tune.TuneConfig(
-                    search_alg=_search(space, folder, seed=seed),
-                    num_samples=n_left,
+                    search_alg=_search(question, space, folder, seed=seed, on_trial=on_trial),
+                    num_samples=n_left * n_seeds,
                     max_concurrent_trials=n_parallel,
                     time_budget_s=time_limit,
                 ),
                 run_config=tune.RunConfig(storage_path=str(Path(folder).absolute() / "ray"), verbose=0),
             ).fit()
             if results.num_errors == len(results):
-                raise results.errors[0]
+                raise _cause(results.errors[0])
         return read_result(study, question)
 
 
-def _run_trial(config: Mapping[str, Any], question: Question) -> dict[str, float]:
-    trial = evaluate(question, config, 0)
-    return {name: getattr(trial, name) for name in (*_OBJECTIVES, *MEASURED)}
+def _run_job(config: Mapping[str, Any], question: Question) -> dict[str, float]:
+    params = {name: value for name, value in config.items() if name != _SEED}
+    return asdict(measure(question, params, question.seeds[config[_SEED]]))
 
 
-def _ask(space: SearchSpace, trial: Any) -> None:
-    propose(space, trial)  # Ray notes what is asked for
+def _cause(error: Exception) -> Exception:
+    """Return what was wrong in a job, without the words of Ray around it."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, NAEError) else error
 
 
-def _search(space: SearchSpace, folder: str | Path, *, seed: int) -> Any:
+@dataclass(eq=False)
+class _Group:
+    """The jobs of one proposal, one per seed; Optuna knows it by the first of them."""
+
+    params: dict[str, Any]
+    jobs: list[str] = field(default_factory=list)
+    measured: dict[str, Measured] = field(default_factory=dict)
+    n_ended: int = 0
+    has_failed: bool = False
+
+    def end(self, job: str, result: Mapping[str, Any] | None, *, is_error: bool) -> None:
+        """Note what became of a job; one that time cut short has measured nothing."""
+        self.n_ended += 1
+        self.has_failed |= is_error
+        if result and "loss" in result:
+            self.measured[job] = Measured(**{one.name: float(result[one.name]) for one in fields(Measured)})
+
+
+def _search(
+    question: Question,
+    space: SearchSpace,
+    folder: str | Path,
+    *,
+    seed: int,
+    on_trial: Callable[[Trial], None] | None,
+) -> Any:
     """Return Ray's way to ask Optuna, writing to the study's file."""
     module = require("ray.tune.search.optuna", extra="scale")
+    n_seeds = len(question.seeds)
+    groups: list[_Group] = []
 
     class Search(module.OptunaSearch):  # type: ignore[misc, name-defined]
-        """Notes what a trial measured besides its objectives."""
+        """Gives a proposal to one job per seed, and tells Optuna of their mean once all have ended."""
+
+        def suggest(self, trial_id: str) -> dict[str, Any]:
+            if not groups or len(groups[-1].jobs) == n_seeds:
+                groups.append(_Group(super().suggest(trial_id)))
+            groups[-1].jobs.append(trial_id)
+            return {**groups[-1].params, _SEED: len(groups[-1].jobs) - 1}
 
         def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-            for name in MEASURED if result else ():
-                self._ot_trials[trial_id].set_user_attr(name, result[name])  # type: ignore[index]
-            super().on_trial_complete(trial_id, result, error)
+            group = next(group for group in groups if trial_id in group.jobs)
+            group.end(trial_id, result, is_error=error)
+            if group.n_ended == n_seeds:
+                self._tell(group)
+
+        def _tell(self, group: _Group) -> None:
+            first = group.jobs[0]
+            if len(group.measured) < n_seeds:
+                super().on_trial_complete(first, error=group.has_failed)
+                return
+            asked = self._ot_trials[first]
+            trial = question.average([group.measured[job] for job in group.jobs], group.params, asked.number)
+            for name in MEASURED:
+                asked.set_user_attr(name, getattr(trial, name))
+            super().on_trial_complete(first, {name: getattr(trial, name) for name in _OBJECTIVES})
+            if on_trial is not None:
+                on_trial(trial)
 
     return Search(
         partial(_ask, space),
@@ -96,5 +162,9 @@ def _search(space: SearchSpace, folder: str | Path, *, seed: int) -> Any:
         mode=["min", "max"],
         study_name=STUDY_NAME,
         storage=make_storage(folder),
-        seed=seed,
+        seed=proposal_seed(folder, seed),
     )
+
+
+def _ask(space: SearchSpace, trial: Any) -> None:
+    propose(space, trial)  # Ray notes what is asked for

@@ -1,8 +1,10 @@
-"""One trial: fit an estimator with some settings, and measure both objectives on what it left."""
+"""One trial: fit an estimator with some settings, once per seed, and measure both objectives on what it left."""
 
+import math
+import statistics
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +14,17 @@ from nae.encoding.target import to_array
 from nae.errors import DataError, NAEWarning
 from nae.tuning.trials import Trial
 
-__all__ = ["Question", "evaluate"]
+__all__ = ["Measured", "Question", "evaluate", "measure"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How one setting did with one seed."""
+
+    loss: float
+    standard_error: float
+    additivity: float
+    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,19 +35,41 @@ class Question:
     X: Any
     y: Any
     fit_params: Mapping[str, Any]
+    seeds: tuple[Any, ...]
+    """A trial is fitted with each of these as ``random_state``."""
 
     def fingerprint(self) -> str:
         """Return a digest of the table and its target."""
         target = to_array(self.y)
         return fingerprint(read_table(self.X), target)
 
+    def average(self, measured: Sequence[Measured], params: Mapping[str, Any], number: int) -> Trial:
+        """Return the trial that the fits with all seeds make together."""
+        losses = [one.loss for one in measured]
+        squared = statistics.fmean(one.standard_error**2 for one in measured)
+        n_validations = 1 if "eval_set" in self.fit_params else len(measured)  # a seed holds out rows of its own
+        return Trial(
+            number=number,
+            params=dict(params),
+            loss=statistics.fmean(losses),
+            standard_error=math.sqrt(squared / n_validations),
+            additivity=statistics.fmean(one.additivity for one in measured),
+            seconds=sum(one.seconds for one in measured),
+            deviation=statistics.stdev(losses) if len(losses) > 1 else 0.0,
+        )
+
 
 def evaluate(question: Question, params: Mapping[str, Any], number: int) -> Trial:
-    """Fit with ``params`` and return the trial."""
+    """Fit with ``params`` once per seed and return the trial."""
+    return question.average([measure(question, params, seed) for seed in question.seeds], params, number)
+
+
+def measure(question: Question, params: Mapping[str, Any], seed: Any) -> Measured:
+    """Fit with ``params`` and one seed, and return how it did."""
     from sklearn.base import clone
 
     started = time.monotonic()
-    estimator = clone(question.estimator).set_params(**params)
+    estimator = clone(question.estimator).set_params(**{"random_state": seed, **params})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NAEWarning)  # a dial out of reach shows in the measured additivity
         estimator.fit(question.X, question.y, **question.fit_params)
@@ -43,9 +77,7 @@ def evaluate(question: Question, params: Mapping[str, Any], number: int) -> Tria
     if loss is None:
         n_rows = estimator.model_.training["n_rows"]
         raise DataError(f"Tuning needs rows to validate on; all {n_rows} are used for training. Pass eval_set.")
-    return Trial(
-        number=number,
-        params=dict(params),
+    return Measured(
         loss=float(loss),
         standard_error=float(error or 0.0),
         additivity=float(estimator.model_.explain_global().additivity),

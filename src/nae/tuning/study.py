@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "count_finished",
     "make_storage",
     "open_study",
+    "proposal_seed",
     "read_result",
     "suggest",
     "tune",
@@ -27,7 +29,7 @@ __all__ = [
 
 STUDY_FILE = "study.log"
 STUDY_NAME = "nae"
-MEASURED = ("standard_error", "seconds")  # what a trial carries besides its two objectives
+MEASURED = ("standard_error", "seconds", "deviation")  # what a trial carries besides its two objectives
 
 
 def tune(
@@ -38,6 +40,7 @@ def tune(
     folder: str | Path,
     space: SearchSpace = DEFAULT_SPACE,
     n_trials: int = 30,
+    n_seeds: int = 1,
     time_limit: float | None = None,
     sample_weight: Any = None,
     eval_set: Any = None,
@@ -60,10 +63,13 @@ def tune(
         What may vary.
     n_trials
         Trials of the whole study, those of earlier calls included. The first one has the defaults.
+    n_seeds
+        Fits of one trial, each with a seed and validation rows of its own. Loss and additivity are their means, and
+        ``deviation`` tells how much the loss differs between them. All trials have the same seeds.
     time_limit
         Begin no further trial after so many seconds.
     seed
-        Of the proposals, and of the estimator where it has none.
+        Of the proposals, and the first one of the estimator where it has none.
     on_trial
         Called with every finished trial.
 
@@ -72,7 +78,8 @@ def tune(
     TuningResult
         All trials, the front among them, and the one to take.
     """
-    question = ask_question(estimator, X, y, space, sample_weight=sample_weight, eval_set=eval_set, seed=seed)
+    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set}
+    question = ask_question(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
     started = time.monotonic()
     with open_study(question, space, folder, seed=seed) as study:
         for _ in range(n_trials - count_finished(study)):
@@ -83,17 +90,30 @@ def tune(
 
 
 def ask_question(
-    estimator: Any, X: Any, y: Any, space: SearchSpace, *, sample_weight: Any, eval_set: Any, seed: int
+    estimator: Any, X: Any, y: Any, space: SearchSpace, *, fit_params: Mapping[str, Any], n_seeds: int, seed: int
 ) -> Question:
-    """Return what is to be tuned; all trials share the seed, so that they validate on the same rows."""
+    """Return what is to be tuned; all trials share the seeds, so that they validate on the same rows."""
     from sklearn.base import clone
 
     space.check(estimator.get_params())
+    if n_seeds < 1:
+        raise ConfigError(f"n_seeds must be at least 1; got {n_seeds}.")
+    if n_seeds > 1 and "random_state" in space.names:
+        raise ConfigError(f"random_state must not vary in the space when every trial has {n_seeds} seeds.")
     one = clone(estimator)
     if one.random_state is None:
         one.set_params(random_state=seed)
-    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set}
-    return Question(one, X, y, {name: value for name, value in fit_params.items() if value is not None})
+    given = {name: value for name, value in fit_params.items() if value is not None}
+    return Question(one, X, y, given, _seeds(one.random_state, n_seeds))
+
+
+def _seeds(first: Any, count: int) -> tuple[Any, ...]:
+    """Return so many seeds, beginning with the given one where that is a number."""
+    if count == 1:
+        return (first,)
+    if isinstance(first, Integral):
+        return tuple(int(first) + i for i in range(count))
+    return tuple(first.randint(2**31 - 1, size=count).tolist())
 
 
 @contextmanager
@@ -109,8 +129,7 @@ def open_study(question: Question, space: SearchSpace, folder: str | Path, *, se
             study_name=STUDY_NAME,
             load_if_exists=True,
             directions=["minimize", "maximize"],
-            # Proposals of a study that goes on must not repeat those it began with.
-            sampler=optuna.samplers.TPESampler(seed=seed + _count_lines(folder)),
+            sampler=optuna.samplers.TPESampler(seed=proposal_seed(folder, seed)),
         )
         _check_same(study, question, space, folder)
         if not study.get_trials(deepcopy=False):
@@ -121,8 +140,8 @@ def open_study(question: Question, space: SearchSpace, folder: str | Path, *, se
 
 
 def count_finished(study: Any) -> int:
-    """Return how many trials a study has had, those that failed included."""
-    return sum(trial.state.is_finished() for trial in study.get_trials(deepcopy=False))
+    """Return how many trials a study has had: those that failed count, those that time cut short do not."""
+    return sum(trial.state.name in ("COMPLETE", "FAIL") for trial in study.get_trials(deepcopy=False))
 
 
 def make_storage(folder: str | Path) -> Any:
@@ -178,6 +197,7 @@ def _check_same(study: Any, question: Question, space: SearchSpace, folder: str 
         "estimator": type(question.estimator).__name__,
         "space": repr(space),
         "settings": repr(_fixed(question.estimator, space)),
+        "seeds": repr(question.seeds),
         "table": question.fingerprint(),
     }
     for name, value in about.items():
@@ -197,6 +217,7 @@ def _fixed(estimator: Any, space: SearchSpace) -> Mapping[str, Any]:
     return {name: value for name, value in sorted(estimator.get_params().items()) if name not in ignored}
 
 
-def _count_lines(folder: str | Path) -> int:
+def proposal_seed(folder: str | Path, seed: int) -> int:
+    """Return a seed for proposals: those of a study that goes on must not repeat those it began with."""
     path = Path(folder) / STUDY_FILE
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+    return seed + (path.read_bytes().count(b"\n") if path.exists() else 0)

@@ -17,12 +17,15 @@ class Trial:
     number: int
     params: Mapping[str, Any]
     loss: float
-    """Validation loss: lower is better."""
+    """Validation loss, its mean over the seeds: lower is better."""
     standard_error: float
-    """Of the loss."""
+    """Of the loss, from the rows it was measured on."""
     additivity: float
-    """Higher is simpler to read."""
+    """The mean over the seeds: higher is simpler to read."""
     seconds: float
+    """Of all seeds together."""
+    deviation: float = 0.0
+    """Standard deviation of the loss between seeds; zero with one seed."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trial as JSON values."""
@@ -40,6 +43,8 @@ class TuningResult:
     """Trials whose training diverged."""
 
     def __post_init__(self) -> None:
+        if not self.trials and not self.n_failed:
+            raise TrainingError("No trial of the study finished in time. Raise time_limit, or lower max_epochs.")
         if not self.trials:
             raise TrainingError(
                 f"No trial of the study finished; the training of {self.n_failed} diverged. "
