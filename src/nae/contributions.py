@@ -46,6 +46,11 @@ class Contributions:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __repr__(self) -> str:
+        rows, features, *outputs = self.values.shape
+        sizes = [f"{rows} rows", f"{features} features", *(f"{n} outputs" for n in outputs)]
+        return f"Contributions({', '.join(sizes)}; values, lower, upper, intercept)"
+
     @property
     def score(self) -> Array:
         """The decision function: intercept plus the sum of the contributions, (row,) or (row, output)."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from nae._typing import Array
 from nae.errors import UserError, did_you_mean
+from nae.explanation.printed import MOST_LINES, counted
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.model import TableModel
 
@@ -47,6 +48,11 @@ class EffectCaps(Serial):
             if cap.feature == feature:
                 return cap
         raise UserError(f"No feature is called {feature!r}.{did_you_mean(feature, [c.feature for c in self.caps])}")
+
+    def __repr__(self) -> str:
+        lines = [f"  {cap.sentence}" for cap in self.caps[:MOST_LINES]]
+        rest = [f"  … {len(self) - MOST_LINES:,} more: text, to_frame()"] if len(self) > MOST_LINES else []
+        return "\n".join([f"EffectCaps({counted(len(self), 'cap')})", *lines, *rest])
 
     @property
     def text(self) -> str:

@@ -15,6 +15,7 @@ from nae._typing import Array
 from nae.encoding.cells import Cells
 from nae.errors import ConfigError, UserError
 from nae.explanation.grid import Axis, make_axis, make_line, row_counts
+from nae.explanation.printed import counted
 from nae.explanation.reference import require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.lookup import interpolate
@@ -42,6 +43,14 @@ class InteractionExplanation(Serial):
     note: str  # what the numbers are, in a sentence
     contributions: Array  # (feature, value of the first, of the second[, of the third], output)
     support: Array | None  # (value of the first, of the second[, of the third]), rows nearest each point, if given rows
+
+    def __repr__(self) -> str:
+        grid = " × ".join(str(len(axis.labels)) for axis in self.axes)
+        return (
+            f"InteractionExplanation({' × '.join(self.feature_names)}, {grid} values, "
+            f"{counted(len(self.outputs), 'output')}, isolation {self.isolation!r}, "
+            f"{'exact' if self.is_exact else 'averaged over contexts'})"
+        )
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from nae.encoding.columns import Columns
 from nae.encoding.schema import Category
 from nae.errors import DataError, UserError, did_you_mean
 from nae.explanation.context import context_parts, few_rows
+from nae.explanation.printed import counted, digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.explanation.shown import Shown
@@ -54,6 +55,30 @@ class LocalExplanation(Shown, Serial):
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __repr__(self) -> str:
+        n_rows, n_features, n_outputs = self.values.shape
+        sizes = f"{counted(n_rows, 'row')}, {counted(n_features, 'feature')}, {counted(n_outputs, 'output')}"
+        if n_rows != 1:
+            return f"LocalExplanation({sizes}; one by one as explanation[0], all as to_frame())"
+        output = int(self.prediction[0].argmax()) if len(self.classes) > 2 else 0
+        name = f" of {self.outputs[output]}" if self.classes or n_outputs > 1 else ""
+        prediction, score = self.prediction[0, output], self.score[0, output]
+        facts = f"prediction{name} {prediction:.4g}, score {score:.4g}, intercept {self.intercept[output]:.4g}"
+        order = np.argsort(-np.abs(self.values[0, :, output]), kind="stable")
+        numbers = {
+            "contribution": self.values,
+            "lower": self.lower,
+            "upper": self.upper,
+            "own": self.own,
+            "context": self.shift,
+        }
+        columns: dict[str, list[str] | list[float]] = {
+            "feature": [self.feature_names[i] for i in order],
+            "value": [_shown(self.columns[i], digits=6)[0] or "missing" for i in order],
+        }
+        columns |= {key: part[0, order, output].tolist() for key, part in numbers.items()}
+        return digest(f"LocalExplanation({sizes}; {facts})", columns, "to_frame()")
 
     def __getitem__(self, rows: int | slice | Sequence[int] | AnyArray) -> "LocalExplanation":
         picked = [rows] if isinstance(rows, (int, np.integer)) else rows
@@ -218,12 +243,12 @@ def _all_numbers(array: AnyArray) -> bool:
     return all(value is None or isinstance(value, (int, float)) for value in array)
 
 
-def _shown(column: AnyArray) -> list[str | None]:
+def _shown(column: AnyArray, *, digits: int = 12) -> list[str | None]:
     """Return a column as texts, None for missing."""
     out: list[str | None] = []
     for value in column.tolist():
         if value is None or (isinstance(value, float) and np.isnan(value)):
             out.append(None)
         else:
-            out.append(f"{value:.12g}" if isinstance(value, float) else str(value))
+            out.append(f"{value:.{digits}g}" if isinstance(value, float) else str(value))
     return out

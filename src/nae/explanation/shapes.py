@@ -11,6 +11,7 @@ from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
 from nae.encoding.schema import OTHER, Category, Feature
 from nae.errors import UserError, did_you_mean
+from nae.explanation.printed import counted, digest
 from nae.explanation.reference import MeanGate, require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.explanation.shown import Shown
@@ -59,6 +60,13 @@ class FeatureShape:
         """Whether missing values occurred."""
         return bool(self.weight[self.roles.index("missing")] > 0)
 
+    def __repr__(self) -> str:
+        importance, additivity = _over(self.importance, None), float(self.additivity.mean())
+        return (
+            f"FeatureShape({self.name!r}, {self.kind}, {counted(len(self.labels), 'value')}, "
+            f"importance {importance:.4g}, additivity {additivity:.3f})"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GlobalExplanation(Shown, Serial):
@@ -89,6 +97,20 @@ class GlobalExplanation(Shown, Serial):
     interaction_share: float  # of the variance of the score, what context decides
     cancellation: float  # summed variance of the contributions over that of the score
     stability: float | None  # agreement of the members, features counted by their variance
+
+    def __repr__(self) -> str:
+        ranked = self.ranked()
+        columns: dict[str, list[str] | list[float]] = {
+            "feature": [shape.name for shape in ranked],
+            "kind": [shape.kind for shape in ranked],
+            "importance": [_over(shape.importance, None) for shape in ranked],
+            "additivity": [float(shape.additivity.mean()) for shape in ranked],
+        }
+        title = (
+            f"GlobalExplanation({counted(len(ranked), 'feature')}, {counted(len(self.outputs), 'output')}, "
+            f"additivity {self.additivity:.3f}, interaction share {self.interaction_share:.3f})"
+        )
+        return digest(title, columns, "to_frame(level='features')")
 
     @property
     def feature_names(self) -> tuple[str, ...]:

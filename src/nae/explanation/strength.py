@@ -7,6 +7,7 @@ import numpy as np
 
 from nae._typing import Array
 from nae.errors import UserError
+from nae.explanation.printed import counted, digest
 from nae.explanation.reference import require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.model import TableModel
@@ -39,6 +40,18 @@ class InteractionStrength(Serial):
     outputs: tuple[str, ...]
     strength: Array  # (feature, cause, output)
     score_spread: Array  # (output,), standard deviation of the score
+
+    def __repr__(self) -> str:
+        n_features = len(self.feature_names)
+        pairs = self.top(n_features * (n_features - 1) // 2)
+        columns: dict[str, list[str] | list[float]] = {
+            "pair": [f"{pair.first} × {pair.second}" for pair in pairs],
+            "strength": [pair.strength for pair in pairs],
+            "first changes second": [pair.first_changes_second for pair in pairs],
+            "second changes first": [pair.second_changes_first for pair in pairs],
+        }
+        title = f"InteractionStrength({counted(n_features, 'feature')}, {counted(len(self.outputs), 'output')})"
+        return digest(title, columns, "top(k), to_frame()")
 
     def matrix(self, output: str | None = None) -> Array:
         """Return (feature, cause): of one output, or the root mean square over all."""
