@@ -40,4 +40,5 @@ def test_an_unknown_link_is_an_error_with_the_nearest_name():
 def test_hints_name_the_nearest_or_list_what_is_known():
     assert did_you_mean("hight", ["age", "height"]) == " Did you mean 'height'?"
     assert did_you_mean("zzz", ["age", "height"]) == " Known: 'age', 'height'."
+    assert not did_you_mean("zzz", ["age", "height"], is_listed=True)
     assert did_you_mean("zzz", [f"name {i}" for i in range(20)]).endswith(", ….")

@@ -57,11 +57,13 @@ class NAEWarning(UserWarning):
     """Something worth knowing that does not stop the work."""
 
 
-def did_you_mean(name: str, options: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest option, or the whole list when none is near."""
+def did_you_mean(name: str, options: Iterable[str], *, is_listed: bool = False) -> str:
+    """Return `` Did you mean 'x'?`` for the nearest option; when none is near, the list, if it was not shown before."""
     known = [str(option) for option in options]
     near = get_close_matches(str(name), known, n=1)
     if near:
         return f" Did you mean {near[0]!r}?"
+    if is_listed:
+        return ""
     shown = ", ".join(repr(option) for option in known[:8])
     return f" Known: {shown}{', …' if len(known) > 8 else ''}."

@@ -92,5 +92,6 @@ LINKS: dict[str, Link] = {link.name: link for link in (Identity(), Log(), Logit(
 def link_named(name: str) -> Link:
     """Return the link called ``name``."""
     if name not in LINKS:
-        raise ConfigError(f"link must be one of {sorted(LINKS)}; got {name!r}.{did_you_mean(name, LINKS)}")
+        hint = did_you_mean(name, LINKS, is_listed=True)
+        raise ConfigError(f"link must be one of {sorted(LINKS)}; got {name!r}.{hint}")
     return LINKS[name]

@@ -48,9 +48,8 @@ def paper(name: str) -> dict[str, Any]:
     512
     """
     if name not in _ROWS:
-        raise ConfigError(
-            f"A preset of the paper must be one of {list(PAPER)}; got {name!r}.{did_you_mean(name, PAPER)}"
-        )
+        hint = did_you_mean(name, PAPER, is_listed=True)
+        raise ConfigError(f"A preset of the paper must be one of {list(PAPER)}; got {name!r}.{hint}")
     parameters: dict[str, Any] = {
         "variant": "nae",
         "encoder": "mlp",

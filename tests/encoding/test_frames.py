@@ -365,6 +365,19 @@ def test_text_is_no_table():
         read_table("table.csv")
 
 
+def test_nothing_is_no_table():
+    with pytest.raises(DataError, match=r"must be a data frame, an array or a list of rows; got None\.$"):
+        read_table(None)
+
+
+@pytest.mark.parametrize("make", [pd.Series, pl.Series])
+def test_a_series_is_an_error_that_says_how_to_make_a_table_of_it(make):
+    with pytest.raises(
+        DataError, match=r"must have two axes .*; got 1\. Of a series make a table: X\.to_frame\(\) of one"
+    ):
+        read_table(make([1.0, 2.0]))
+
+
 def test_rows_of_different_lengths_are_an_error():
     with pytest.raises(DataError, match="A table must have rows of one length"):
         read_table([[1, 2], [3]])

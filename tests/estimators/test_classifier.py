@@ -161,7 +161,7 @@ def test_one_class_is_an_error(X):
 
 
 def test_numbers_as_classes_are_an_error(X):
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+    with pytest.raises(DataError, match=r"Unknown label type: continuous\..* For numbers, use NAERegressor"):
         NAEClassifier().fit(X, X[:, 0])
 
 

@@ -270,3 +270,8 @@ def test_a_target_of_another_length_is_an_error(frame):
 def test_no_target_is_an_error(frame):
     with pytest.raises(DataError, match="requires y to be passed, but the target y is None"):
         NAERegressor().fit(frame, None)
+
+
+def test_the_name_of_a_column_is_no_target_of_a_table_in_memory():
+    with pytest.raises(DataError, match=r"y must hold one target per row; got the text 'price'\. Names .* nae.scan"):
+        NAERegressor().fit({"size": [1.0, 2.0], "price": [3.0, 4.0]}, "price")

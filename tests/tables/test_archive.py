@@ -246,3 +246,8 @@ def test_safetensors_reads_what_is_written(tmp_path: Path) -> None:
         assert set(file.metadata()) == {"nae", "nae_sha256"}
         np.testing.assert_array_equal(file.get_tensor("experts"), model.experts)
         np.testing.assert_array_equal(file.get_tensor("gate.terms"), model.gate.terms)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"No such folder: '.*nowhere'$"):
+        save(make_model(np.random.default_rng(0)), tmp_path / "nowhere" / "model.nae")

@@ -32,7 +32,7 @@ def predict_files(
     """Write the predictions of every file to a file of the same name in ``folder``; those that exist are kept."""
     if form is not None and form not in FORMATS.values():
         known = sorted(set(FORMATS.values()))
-        raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known)}")
+        raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known, is_listed=True)}")
     outputs = _plan(find_paths(sources), folder, form)
     folder.mkdir(parents=True, exist_ok=True)
     n_rows, bad_rows = 0, BadRows()

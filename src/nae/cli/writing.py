@@ -57,7 +57,9 @@ def _format_of(target: str, form: str | None) -> tuple[str, str | None]:
     if form is not None:
         if form not in FORMATS.values():
             known = sorted(set(FORMATS.values()))
-            raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known)}")
+            raise ConfigError(
+                f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known, is_listed=True)}"
+            )
         return form, compression
     if target != "-" and ending not in FORMATS:
         raise ConfigError(

@@ -140,6 +140,8 @@ def _from_array(table: Any) -> Columns:
     values = _stack(table)
     if values.ndim != 2:
         hint = " Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
+        if hasattr(table, "to_frame"):
+            hint = " Of a series make a table: X.to_frame() of one feature, [X.to_dict()] of one row."
         raise DataError(f"Expected 2D array: a table must have two axes (rows, columns); got {values.ndim}.{hint}")
     if np.iscomplexobj(values):
         raise DataError("Complex data not supported: a table must hold real numbers.")
@@ -162,6 +164,8 @@ def _stack(table: Any) -> AnyArray:
         return np.asarray(table)  # a matrix becomes an array
     if isinstance(table, str):
         raise DataError("A table must be a data frame, an array or a list of rows; got text. Read the file first.")
+    if table is None:
+        raise DataError("A table must be a data frame, an array or a list of rows; got None.")
     try:
         array = np.asarray(table)
     except ValueError as error:

@@ -246,7 +246,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         labels = column_or_1d(to_array(y), warn=True)
         is_kept = weight > 0
         found = read_classes(labels[is_kept])
-        check_classification_targets(labels[is_kept])
+        _check_discrete(labels[is_kept])
         self.classes_ = found.classes
         codes = np.zeros(len(labels), dtype=np.int64)
         codes[is_kept] = found.codes
@@ -260,7 +260,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
         if len(roles.target) != 1:
             raise DataError(f"y must name one column of classes; got {list(roles.target)}.")
-        check_classification_targets(survey.classes)
+        _check_discrete(survey.classes)
         self.classes_ = survey.classes
         each = self._class_weights(survey.class_weight)
         total = survey.class_weight * each
@@ -304,3 +304,10 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         if given != "balanced":
             raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")
         return np.asarray(totals.sum() / (len(labels) * totals))
+
+
+def _check_discrete(labels: AnyArray) -> None:
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise DataError(f"{error} For numbers, use NAERegressor.") from None

@@ -84,6 +84,8 @@ def _other_names(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
 
 def check_lengths(columns: Columns, y: Any) -> None:
     """Check that there is one target per row."""
+    if isinstance(y, str):
+        raise DataError(f"y must hold one target per row; got the text {y!r}. Names of columns go with nae.scan alone.")
     n_targets = len(np.atleast_1d(to_array(y)))
     if n_targets != columns.n_rows:
         raise DataError(

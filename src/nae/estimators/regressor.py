@@ -262,7 +262,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 
     def _loss(self) -> Loss:
         if self.loss not in _LOSSES:
-            hint = did_you_mean(self.loss, _LOSSES)
+            hint = did_you_mean(self.loss, _LOSSES, is_listed=True)
             raise ConfigError(f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{hint}")
         return make_loss(self.loss, quantile=self.quantile, power=self.tweedie_power, delta=self.huber_delta)
 

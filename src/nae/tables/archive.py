@@ -1,5 +1,6 @@
 """Model files: a safetensors container whose metadata holds a JSON header, specified in docs/format.md."""
 
+import errno
 import hashlib
 import json
 import os
@@ -178,6 +179,8 @@ def _digest(content: bytes) -> str:
 
 def _write_atomically(path: Path, content: bytes) -> None:
     """Write beside ``path`` and move it there; the folder is flushed too, so that the move survives a power cut."""
+    if not path.parent.is_dir():  # said here, since the error below would name the temporary file
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
