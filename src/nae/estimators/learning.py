@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Learner"]
 
 State = dict[str, AnyArray]  # the arrays of a network, by name
+Train = Callable[..., Fitted]  # with the arguments of fit_model
 
 
 class Learner(Parameters):
@@ -68,14 +70,32 @@ class Learner(Parameters):
     def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
         """Return what is to be learned from a surveyed scan, and the weight of every class; sets ``classes_``."""
 
-    def fit_share(self, scan: Scan, y: Any, *, workers: Workers, checkpoints: Checkpoints | None = None) -> Self:
+    def fit_share(
+        self,
+        scan: Scan,
+        y: Any,
+        *,
+        sample_weight: str | None = None,
+        offset: Any = None,
+        workers: Workers,
+        checkpoints: Checkpoints | None = None,
+    ) -> Self:
         """Fit to this worker's share of the rows, together with the other workers: what ``nae.scale`` runs in each.
 
         Every worker ends with the same model; with ``checkpoints`` a second try goes on where the first one ended.
         """
         if self.additivity == "auto":
             raise ConfigError("additivity='auto' is several trainings; several workers share one. Pass a number.")
-        return self._fit_scan(scan, y, None, None, None, workers=workers, checkpoints=checkpoints)
+        return self._fit_scan(scan, y, sample_weight, None, offset, workers=workers, checkpoints=checkpoints)
+
+    def fit_with(
+        self, train: Train, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None
+    ) -> Self:
+        """Fit to a table in memory as ever, but have prepared rows trained on by ``train``: what ``nae.scale`` calls.
+
+        ``train`` takes the arguments of :func:`~nae.estimators.fitting.fit_model`.
+        """
+        return self._fit_table(X, y, sample_weight, eval_set, offset, train=train)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, offset: Any) -> Self:
         if y is None:
@@ -84,7 +104,9 @@ class Learner(Parameters):
             return self._fit_scan(X, y, sample_weight, eval_set, offset)
         return self._fit_table(X, y, sample_weight, eval_set, offset)
 
-    def _fit_table(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, offset: Any) -> Self:
+    def _fit_table(
+        self, X: Any, y: Any, sample_weight: Any, eval_set: Any, offset: Any, *, train: Train = fit_model
+    ) -> Self:
         """Fit to a table in memory."""
         columns = read_columns(self, X, is_fit=True)
         check_lengths(columns, y)
@@ -108,7 +130,9 @@ class Learner(Parameters):
             schema=None if state is None else self.model_.schema,
         )
         fitted = fit_in_memory(
-            lambda config: self._train(prepared, task, replace(settings, training=config), state, seed=seed),
+            lambda config: self._train(
+                prepared, task, replace(settings, training=config), state, seed=seed, train=train
+            ),
             settings.training,
             n_rows=len(training),
         )
@@ -248,11 +272,12 @@ class Learner(Parameters):
         seed: int,
         workers: Workers = ALONE,
         checkpoints: Checkpoints | None = None,
+        train: Train = fit_model,
     ) -> Fitted:
         """Train once, or along the path of ``additivity='auto'``."""
 
         def fit(settings: Settings, state: State | None) -> Fitted:
-            return fit_model(
+            return train(
                 prepared,
                 task,
                 settings,

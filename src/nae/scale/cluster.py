@@ -7,7 +7,7 @@ from typing import Any
 
 from nae._optional import require
 
-__all__ = ["LOCAL", "connect"]
+__all__ = ["LOCAL", "cause_of", "connect"]
 
 LOCAL = "local"
 """The address of a Ray on this machine, started for the occasion."""
@@ -38,3 +38,9 @@ def connect(address: str | None = None, *, n_cpus: int | None = None) -> Iterato
         yield ray
     finally:
         ray.shutdown()
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """Return what went wrong in a job, without the words of Ray around it; other errors as they are."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, Exception) else error

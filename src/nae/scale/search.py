@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nae._optional import require
-from nae.errors import NAEError
-from nae.scale.cluster import connect
+from nae.scale.cluster import cause_of, connect
 from nae.tuning import DEFAULT_SPACE, SearchSpace, Trial, TuningResult
 from nae.tuning.evaluation import Measured, Question, measure
 from nae.tuning.study import (
@@ -82,19 +81,14 @@ def tune_ray(
                 run_config=tune.RunConfig(storage_path=str(Path(folder).absolute() / "ray"), verbose=0),
             ).fit()
             if results.num_errors == len(results):
-                raise _cause(results.errors[0])
+                error = results.errors[0]
+                raise cause_of(error) from error
         return read_result(study, question)
 
 
 def _run_job(config: Mapping[str, Any], question: Question) -> dict[str, float]:
     params = {name: value for name, value in config.items() if name != _SEED}
     return asdict(measure(question, params, question.seeds[config[_SEED]]))
-
-
-def _cause(error: Exception) -> Exception:
-    """Return what was wrong in a job, without the words of Ray around it."""
-    cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, NAEError) else error
 
 
 @dataclass(eq=False)

@@ -1,0 +1,144 @@
+"""``fit_members``: one model whose members are trained by Ray jobs of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import torch
+
+from nae._typing import AnyArray
+from nae.errors import ConfigError
+from nae.estimators import NAEClassifier, NAERegressor
+from nae.estimators.fitting import Fitted, Prepared, Task, fit_model
+from nae.estimators.settings import Settings
+from nae.scale.cluster import cause_of, connect
+from nae.scale.merge import merge_fits
+from nae.scanning.scan import Scan
+from nae.training import TrainingRows
+from nae.training.device import Place
+
+__all__ = ["fit_members"]
+
+Estimator = TypeVar("Estimator", NAEClassifier, NAERegressor)
+
+
+def fit_members(
+    estimator: Estimator,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    eval_set: Any = None,
+    offset: Any = None,
+    resources: Mapping[str, float] | None = None,
+    address: str | None = None,
+) -> Estimator:
+    """Fit an estimator in place, each of its members by a job of its own on a Ray cluster, and return it.
+
+    The rows are encoded once, here, and sent to the jobs. Each member has the knots, the scale and the rows it would
+    have in ``estimator.fit``, holds out the same fold, and ends when its own validation loss says so. A job whose
+    machine is lost is run again.
+
+    Parameters
+    ----------
+    estimator
+        What to fit. Its callbacks are called in the jobs; ``time_limit`` and ``additivity`` are those of each member.
+    X, y, sample_weight, eval_set, offset
+        As for ``fit``, in memory.
+    resources
+        Of one job, such as ``{"cpu": 2, "gpu": 0.5}``; an equal share of the cluster unless given. A job with a GPU
+        trains there.
+    address
+        Of the cluster; a Ray on this machine unless given. A connection that is there already is used.
+    """
+    if isinstance(X, Scan):
+        raise ConfigError("Members are trained apart on rows in memory; X is a scan of files. Use nae.scale.fit_ray.")
+    with connect(address) as ray:
+        available = _read_resources(ray) if resources is None else resources
+        device = "cuda" if available.get("gpu", 0) > 0 else "cpu"
+        train = partial(_train_apart, ray=ray, resources=resources, device=torch.device(device))
+        estimator.fit_with(train, X, y, sample_weight=sample_weight, eval_set=eval_set, offset=offset)
+    estimator.model_ = estimator.model_.with_training(device=device)
+    return estimator
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """What all jobs need, sent to the cluster once."""
+
+    prepared: Prepared
+    task: Task
+    settings: Settings
+    device: torch.device
+    options: Mapping[str, Any]
+
+
+def _train_apart(
+    prepared: Prepared,
+    task: Task,
+    settings: Settings,
+    *,
+    ray: Any,
+    resources: Mapping[str, float] | None,
+    device: torch.device,
+    seed: int,
+    n_jobs: int | None,
+    state: Mapping[str, AnyArray] | None,
+    **options: Any,
+) -> Fitted:
+    """Do the work of ``fit_model`` with one job per member."""
+    n_members = settings.network.n_members
+    wanted = _share_out(_read_resources(ray), n_members) if resources is None else dict(resources)
+    n_cpus, n_gpus = wanted.pop("cpu", 1), wanted.pop("gpu", 0)
+    options |= {"n_jobs": n_jobs or max(1, int(n_cpus))}
+    shared = ray.put(_Shared(_move(prepared, torch.device("cpu")), task, settings, device, options))
+    job = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus, resources=wanted)(_train_member)
+    jobs = [job.remote(shared, member, seed + member, _own_state(state, member)) for member in range(n_members)]
+    try:
+        fits = ray.get(jobs)
+    except BaseException as error:
+        for one in jobs:  # a cluster of others would go on with them
+            ray.cancel(one, force=True)
+        raise cause_of(error) from error
+    return merge_fits(fits, prepared.cells, prepared.weights, has_own_rows=prepared.validation is None)
+
+
+def _train_member(shared: _Shared, member: int, seed: int, state: dict[str, AnyArray] | None) -> Fitted:
+    """Train one member on all rows but its fold, as a network of one member."""
+    prepared, settings = _move(shared.prepared, shared.device), shared.settings
+    source = prepared.source
+    if isinstance(source, TrainingRows) and source.fold is not None and settings.n_folds is not None:
+        is_own = source.fold == member % settings.n_folds
+        prepared = replace(prepared, source=replace(source, fold=(~is_own).long()))  # member 0 is the only one there
+    settings = replace(settings, network=replace(settings.network, n_members=1))
+    return fit_model(prepared, shared.task, settings, seed=seed, state=state, **shared.options)
+
+
+def _move(prepared: Prepared, device: torch.device) -> Prepared:
+    source, validation = prepared.source, prepared.validation
+    return replace(
+        prepared,
+        source=source.to(device) if isinstance(source, TrainingRows) else source,
+        validation=None if validation is None else validation.to(device),
+        place=Place(device, "where members are trained"),
+    )
+
+
+def _own_state(state: Mapping[str, AnyArray] | None, member: int) -> dict[str, AnyArray] | None:
+    """Return the network of one member, from those of all."""
+    if state is None:
+        return None
+    prefix = f"{member}."
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+
+def _read_resources(ray: Any) -> dict[str, float]:
+    """Return the processors and GPUs of a cluster."""
+    found = ray.cluster_resources()
+    return {"cpu": found.get("CPU", 1), "gpu": found.get("GPU", 0)}
+
+
+def _share_out(available: Mapping[str, float], n_jobs: int) -> dict[str, float]:
+    """Return an equal share of a cluster, a whole processor at least and a whole GPU at most."""
+    return {"cpu": max(1, int(available["cpu"] // n_jobs)), "gpu": min(1.0, available["gpu"] / n_jobs)}

@@ -1,0 +1,94 @@
+"""Members that were trained apart, as one model: tables side by side along their last axis, one history."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nae._typing import Array
+from nae.encoding import Cells
+from nae.estimators.fitting import Fitted
+from nae.explanation.statistics import gather_statistics
+from nae.tables import GateTables, TableModel
+from nae.training.history import Epoch, History
+
+__all__ = ["merge_fits", "merge_histories", "merge_models"]
+
+
+def merge_fits(fits: Sequence[Fitted], cells: Cells, weights: Array, *, has_own_rows: bool) -> Fitted:
+    """Return what a fit of all members together leaves; ``cells`` and ``weights`` are those of the training rows."""
+    model = merge_models([fit.model for fit in fits])
+    return Fitted(
+        replace(model, statistics=gather_statistics(model, cells, weights)),
+        merge_histories([fit.history for fit in fits], has_own_rows=has_own_rows),
+        {f"{member}.{name}": array for member, fit in enumerate(fits) for name, array in fit.state.items()},
+        max(fit.table_error for fit in fits),
+    )
+
+
+def merge_models(models: Sequence[TableModel]) -> TableModel:
+    """Return the model whose members are those of all models, in their order; it has no statistics yet.
+
+    Score, contributions and bounds are means over members, so those of the whole are the means of the models'.
+    """
+    first, gates = models[0], [model.gate for model in models]
+    mixes = [gate.mix for gate in gates if gate.mix is not None]
+    mix_biases = [gate.mix_bias for gate in gates if gate.mix_bias is not None]
+    gate = GateTables(
+        first.gate.kind,
+        np.concatenate([gate.terms for gate in gates], axis=-1),
+        np.concatenate([gate.bias for gate in gates], axis=-1),
+        np.concatenate(mixes) if mixes else None,  # the one table whose first axis counts members
+        np.concatenate(mix_biases, axis=-1) if mix_biases else None,
+    )
+    shares = np.array([model.n_members for model in models], dtype=np.float64)
+    return replace(
+        first,
+        experts=np.concatenate([model.experts for model in models], axis=-1),
+        gate=gate,
+        intercept=np.average([model.intercept for model in models], axis=0, weights=shares),
+        statistics=None,
+        training={},
+    )
+
+
+def merge_histories(histories: Sequence[History], *, has_own_rows: bool) -> History:
+    """Return the epochs of members that ended at different times: one that has ended counts with what it kept.
+
+    The last epoch is thus the mean of what all members kept. ``has_own_rows`` says that each was validated on others.
+    """
+    n_epochs = max(map(len, histories))
+    epochs = [_merge_epochs(number, [_epoch_at(one, number) for one in histories]) for number in range(1, n_epochs + 1)]
+    errors = [one.standard_error for one in histories if one.standard_error is not None]
+    penalties = [one.penalty for one in histories if one.penalty is not None]
+    squared = statistics.fmean(error**2 for error in errors) if errors else 0.0
+    return History(
+        epochs,
+        best_epoch=n_epochs,
+        stopped="; ".join(dict.fromkeys(one.stopped for one in histories)),
+        standard_error=(squared / (len(errors) if has_own_rows else 1)) ** 0.5 if errors else None,
+        penalty=statistics.fmean(penalties) if penalties else None,
+    )
+
+
+def _epoch_at(history: History, number: int) -> Epoch:
+    if number < len(history):
+        return history[number - 1]
+    return replace(history[history.best_epoch - 1], seconds=history[-1].seconds)
+
+
+def _merge_epochs(number: int, epochs: Sequence[Epoch]) -> Epoch:
+    return Epoch(
+        epoch=number,
+        loss=statistics.fmean(one.loss for one in epochs),
+        validation=_mean([one.validation for one in epochs]),
+        additivity=_mean([one.additivity for one in epochs]),
+        seconds=max(one.seconds for one in epochs),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean, or None where not every member has a value."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if len(known) == len(values) else None
