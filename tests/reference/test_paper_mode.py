@@ -66,11 +66,11 @@ def test_dropout_follows_the_relu_and_ends_with_training() -> None:
 
 def test_expert_dropout_thins_the_weights_in_training_alone() -> None:
     network = paper_network(expert_dropout=0.25)
-    experts, hidden = torch.randn(500, N_EXPERTS, 1, N_FEATURES, 1), torch.zeros(500, N_EXPERTS * N_FEATURES, 1)
+    experts, hidden = torch.randn(500, N_EXPERTS, 1, N_FEATURES, 1), torch.zeros(1, 500, N_EXPERTS * N_FEATURES)
     with torch.no_grad(), torch.random.fork_rng():
         torch.manual_seed(0)
-        thinned = network.train().route(experts, hidden).routing
-        whole = network.eval().route(experts, hidden).routing
+        thinned = network.train().route(experts, hidden, torch.ones(500)).routing
+        whole = network.eval().route(experts, hidden, torch.ones(500)).routing
     torch.testing.assert_close(whole.sum(dim=1), torch.ones_like(whole[:, 0]))
     assert (thinned == 0).float().mean() == pytest.approx(0.25, abs=0.02)
     torch.testing.assert_close(thinned[thinned > 0], whole[thinned > 0] / 0.75)

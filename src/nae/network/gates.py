@@ -36,11 +36,8 @@ class Gate(nn.Module):
         self.n_features, self.n_experts = n_features, n_experts
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(B, width, M) -> (B, K, F, M)."""
-        raise NotImplementedError
-
-    def _shape(self, logits: Tensor) -> Tensor:
-        return logits.view(len(logits), self.n_experts, self.n_features, -1)
+        """(M, B, width) -> (M, B, K * F)."""
+        return hidden + self.bias.T.unsqueeze(1)
 
 
 class AdditiveGate(Gate):
@@ -53,9 +50,6 @@ class AdditiveGate(Gate):
             n_members, n_features, n_experts, hidden_dim, width=n_experts * n_features, generator=generator
         )
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        return self._shape(hidden + self.bias)
-
 
 class DiagonalGate(Gate):
     """Each feature's terms go to its own logits alone (NAE-D)."""
@@ -66,9 +60,6 @@ class DiagonalGate(Gate):
         self, n_members: int, n_features: int, n_experts: int, hidden_dim: int, *, rank: int, generator: torch.Generator
     ) -> None:
         super().__init__(n_members, n_features, n_experts, hidden_dim, width=n_experts, generator=generator)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        return self._shape(hidden + self.bias)
 
 
 class LowRankGate(Gate):
@@ -85,11 +76,8 @@ class LowRankGate(Gate):
         self.mix_bias = nn.Parameter(torch.zeros(n_members, 1, n_experts * n_features))
 
     def logits(self, hidden: Tensor) -> Tensor:
-        total = (hidden + self.bias).permute(2, 0, 1)  # (M, B, rank)
-        if self.is_deep:
-            total = fn.relu(total)
-        mixed = torch.baddbmm(self.mix_bias, total, self.mix)
-        return self._shape(mixed.permute(1, 2, 0).contiguous())
+        total = super().logits(hidden)
+        return torch.baddbmm(self.mix_bias, fn.relu(total) if self.is_deep else total, self.mix)
 
 
 class DeepGate(LowRankGate):

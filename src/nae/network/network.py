@@ -17,11 +17,12 @@ from nae.network.cells import RowCells
 from nae.network.config import NetworkConfig
 from nae.network.gates import GATES, Gate
 from nae.network.interpolation import interpolate, interpolate_sum
+from nae.network.kernels import Kernels
 from nae.network.routing import ROUTINGS, TABLE_ROUTING
 from nae.network.trunk import Trunk, uniform
 from nae.tables.gates import GateTables
 
-__all__ = ["Network", "Routed", "RowCells"]
+__all__ = ["Network", "Routed", "RoutedExperts", "RowCells"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,13 @@ class Routed:
 
     score: Tensor  # (B, O, M)
     contributions: Tensor  # (B, O, F, M)
+    mean_routing: Tensor  # (F, K, M), over the rows with their weights
+
+
+@dataclass(frozen=True)
+class RoutedExperts(Routed):
+    """The same with what it was made of, which kernels do not keep."""
+
     experts: Tensor  # (B, K, O, F, M)
     routing: Tensor  # (B, K, F, M)
 
@@ -75,25 +83,39 @@ class Network(nn.Module):
         self.intercept = nn.Parameter(torch.zeros(n_outputs, config.n_members))
         self.to(dtype)
         self.register_buffer("inputs", torch.as_tensor(inputs, dtype=dtype))
+        self.kernels: Kernels | None = None
 
-    def forward(self, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None) -> Routed:
+    def compile(self) -> None:
+        """From now on use compiled kernels; on a CPU, in single precision, and for what :func:`can_compile` takes."""
+        self.kernels = Kernels(self.config, self.n_outputs)
+
+    def forward(
+        self, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None, *, weight: Tensor | None = None
+    ) -> Routed:
         """Return scores and contributions of a batch; ``tables`` saves evaluating the knots again."""
+        weight = torch.ones_like(cells.fraction[:, 0]) if weight is None else weight
         if self.config.encoder == "mlp":
-            return self.route(*self.evaluate_rows(cells))
-        return self.route(*self.interpolate(*(tables or self.evaluate_knots()), cells))
+            return self.route(*self.evaluate_rows(cells), weight)
+        experts, terms = tables or self.evaluate_knots()
+        if self.kernels is None:
+            return self.route(*self.interpolate(experts, terms, cells), weight)
+        logits = self.gate.logits(self.kernels.sum_terms(terms, cells))
+        contributions, mean_routing = self.kernels.route(experts, logits, cells, weight)
+        return Routed(contributions.sum(dim=2) + self.intercept, contributions, mean_routing)
 
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:
-        """Return experts (F * S, K * O * M) and gate terms (F * S, width * M) on every slot."""
-        hidden = self.trunk(self.inputs)
-        experts = _head(hidden, self.expert_weight.flatten(2)) + self.expert_bias.flatten(2)
-        return experts.flatten(0, 1), _head(hidden, self.gate.weight.flatten(2)).flatten(0, 1)
+        """Return experts (F * S, K * O * M) and gate terms (M, F * S, width) on every slot."""
+        hidden = self.trunk(self.inputs, self.kernels)
+        experts = _head(hidden, self.expert_weight.flatten(2, 3)) + self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
+        terms = _head(hidden, self.gate.weight)
+        return experts.permute(1, 2, 3, 0).flatten(2).flatten(0, 1), terms.flatten(1, 2)
 
     def interpolate(self, experts: Tensor, terms: Tensor, cells: RowCells) -> tuple[Tensor, Tensor]:
-        """Return experts (B, K, O, F, M) and summed gate terms (B, width, M) of a batch."""
-        own = self._spread(interpolate(experts, cells))
+        """Return experts (B, K, O, F, M) and summed gate terms (M, B, width) of a batch."""
+        own, flat = self._spread(interpolate(experts, cells)), terms.permute(1, 2, 0).flatten(1)
         if not self.gate.sums_features:
-            return own, self._own_terms(interpolate(terms, cells))
-        return own, interpolate_sum(terms, cells).unflatten(1, (-1, self.config.n_members))
+            return own, self._own_terms(interpolate(flat, cells))
+        return own, interpolate_sum(flat, cells).unflatten(1, (-1, self.config.n_members)).permute(2, 0, 1)
 
     def evaluate_rows(self, cells: RowCells) -> tuple[Tensor, Tensor]:
         """As :meth:`interpolate`, with the encoders evaluated on the rows themselves (the paper)."""
@@ -101,29 +123,44 @@ class Network(nn.Module):
         table = self.inputs.flatten(0, 1)
         rows = (table[slots] * weights.unsqueeze(-1)).sum(dim=2).transpose(0, 1)  # (F, B, in)
         hidden = self.trunk(rows)
-        experts = _head(hidden, self.expert_weight.flatten(2)) + self.expert_bias.flatten(2)
-        experts = self._spread(experts.transpose(0, 1))
+        experts = _head(hidden, self.expert_weight.flatten(2, 3)) + self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
+        own = self._spread(experts.permute(2, 1, 3, 0).flatten(2))
         if not self.gate.sums_features:
-            return experts, self._own_terms(_head(hidden, self.gate.weight.flatten(2)).transpose(0, 1))
+            return own, self._own_terms(_head(hidden, self.gate.weight).permute(2, 1, 3, 0).flatten(2))
         # (M, B, F * hidden) @ (M, F * hidden, width): the features are summed by the product itself.
         units = hidden.permute(0, 2, 1, 3).flatten(2)
-        terms = torch.bmm(units, self.gate.weight.permute(3, 0, 1, 2).flatten(1, 2))
-        return experts, terms.permute(1, 2, 0)
+        return own, torch.bmm(units, self.gate.weight.permute(3, 0, 1, 2).flatten(1, 2))
 
-    def route(self, experts: Tensor, hidden: Tensor) -> Routed:
+    def route(self, experts: Tensor, hidden: Tensor, weight: Tensor) -> RoutedExperts:
         """Return contributions and scores from experts and summed gate terms."""
         config = self.config
         if config.n_experts == 1:
             routing = torch.ones_like(experts[:, :, 0])
         else:
+            logits = self.gate.logits(hidden).permute(1, 2, 0).contiguous()
             routing = ROUTINGS[config.routing](
-                self.gate.logits(hidden), config.n_active, self.training, config.temperature
+                logits.unflatten(1, (config.n_experts, -1)), config.n_active, self.training, config.temperature
             )
         if self.training and config.expert_dropout:
             # PAPER: an expert's weight is dropped and the rest scaled up; training only, so bounds are not touched.
             routing = fn.dropout(routing, config.expert_dropout)
         contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
-        return Routed(contributions.sum(dim=2) + self.intercept, contributions, experts, routing)
+        mean_routing = torch.einsum("bkfm,b->fkm", routing, weight / len(weight))
+        score = contributions.sum(dim=2) + self.intercept
+        return RoutedExperts(score, contributions, mean_routing, experts, routing)
+
+    def own_effect(
+        self, routed: Routed, mean_routing: Tensor, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        """Return each contribution with its feature's mean routing, (B, O, F, M): what context cannot change."""
+        if tables is None and isinstance(routed, RoutedExperts):
+            return (routed.experts * mean_routing.transpose(0, 1).unsqueeze(2).unsqueeze(0)).sum(dim=1)
+        # Interpolation is linear: mixing the experts on the knots first saves interpolating all of them.
+        shape = (self.n_features, -1, self.config.n_experts, self.n_outputs, self.config.n_members)
+        experts, _ = tables or self.evaluate_knots()
+        mixed = (experts.view(shape) * mean_routing.unsqueeze(2).unsqueeze(1)).sum(dim=2)
+        own: Tensor = interpolate(mixed.flatten(0, 1).flatten(1), cells).unflatten(2, shape[3:]).transpose(1, 2)
+        return own
 
     @torch.no_grad()
     def to_tables(self, padded: IntArray) -> tuple[Array, GateTables, Array]:
@@ -139,7 +176,7 @@ class Network(nn.Module):
         mix, mix_bias = getattr(self.gate, "mix", None), getattr(self.gate, "mix_bias", None)
         gate = GateTables(
             kind=self.config.gate,
-            terms=_numpy(terms)[padded].reshape(len(padded), -1, self.config.n_members),
+            terms=_numpy(terms).transpose(1, 2, 0)[padded],
             bias=_numpy(self.gate.bias),
             mix=None if mix is None else _numpy(mix),
             mix_bias=None if mix_bias is None else _numpy(mix_bias)[:, 0].T,
@@ -158,19 +195,15 @@ class Network(nn.Module):
         return spread
 
     def _own_terms(self, own: Tensor) -> Tensor:
-        """(B, F, K * M) -> (B, K * F, M)."""
-        terms: Tensor = own.unflatten(-1, (self.config.n_experts, -1)).transpose(1, 2).flatten(1, 2)
+        """(B, F, K * M) -> (M, B, K * F)."""
+        terms: Tensor = own.unflatten(-1, (self.config.n_experts, -1)).permute(3, 0, 2, 1).flatten(2)
         return terms
 
 
 def _head(hidden: Tensor, weight: Tensor) -> Tensor:
-    """(M, F, N, hidden), (F, hidden, C * M) -> (F, N, C * M), member last."""
-    n_members, n_features, n_inputs, width = hidden.shape
-    if n_members == 1:
-        return torch.bmm(hidden[0], weight)
-    each = weight.unflatten(-1, (-1, n_members)).permute(3, 0, 1, 2)  # (M, F, hidden, C)
-    out = torch.bmm(hidden.reshape(-1, n_inputs, width), each.flatten(0, 1))
-    return out.view(n_members, n_features, n_inputs, -1).permute(1, 2, 3, 0).flatten(2)
+    """(M, F, N, hidden), (F, hidden, C, M) -> (M, F, N, C)."""
+    each = weight.permute(3, 0, 1, 2)  # (M, F, hidden, C)
+    return torch.bmm(hidden.flatten(0, 1), each.flatten(0, 1)).view(*hidden.shape[:3], -1)
 
 
 def _numpy(tensor: Tensor) -> Array:

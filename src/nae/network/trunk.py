@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as fn
 from torch import Tensor, nn
 
+from nae.network.kernels import Kernels
+
 __all__ = ["Block", "Trunk", "uniform"]
 
 
@@ -45,13 +47,15 @@ class Block(nn.Module):
             self.register_buffer("running_mean", torch.zeros(*shape, 1, out_dim))
             self.register_buffer("running_var", torch.ones(*shape, 1, out_dim))
 
-    def forward(self, hidden: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, kernels: Kernels | None = None) -> Tensor:
         """(M or 1, F, N, in) -> (M, F, N, out): the first block's inputs are common to all members."""
         n_members, n_features, in_dim, out_dim = self.weight.shape
         n_inputs = hidden.shape[2]
         flat = hidden.expand(n_members, -1, -1, -1).reshape(-1, n_inputs, in_dim)
         linear = torch.baddbmm(self.bias.flatten(0, 1), flat, self.weight.flatten(0, 1))
         linear = linear.view(n_members, n_features, n_inputs, out_dim)
+        if kernels is not None:
+            return kernels.norm_relu(linear, self.scale, self.shift)
         return fn.relu(torch.addcmul(self.shift, self._normalise(linear), self.scale))
 
     def _normalise(self, linear: Tensor) -> Tensor:
@@ -98,11 +102,11 @@ class Trunk(nn.Module):
             for depth in range(n_blocks)
         )
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, inputs: Tensor, kernels: Kernels | None = None) -> Tensor:
         """(F, N, in) -> (M, F, N, hidden)."""
         hidden = inputs.unsqueeze(0)
         for block in self.blocks:
-            hidden = block(hidden)
+            hidden = block(hidden, kernels)
             if self.dropout and self.training:
                 hidden = fn.dropout(hidden, self.dropout)
         return hidden

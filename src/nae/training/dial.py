@@ -5,7 +5,6 @@ import math
 import torch
 from torch import Tensor
 
-from nae.network.network import Routed
 from nae.training.penalties import weighted_mean
 from nae.training.workers import ALONE, Workers
 
@@ -37,39 +36,34 @@ class Dial:
         self.log_gamma = torch.full((), math.log(start), device=device, dtype=dtype)
         self.running = torch.full((), 0.5, device=device, dtype=dtype)
 
-    def penalty(self, routed: Routed, weight: Tensor, workers: Workers = ALONE) -> Tensor:
+    def penalty(self, contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
         """Return the penalty per member, and move the controller one step."""
-        own = own_effect(routed, weight, workers)
         with torch.no_grad():
             # What users get is the mean of the members, which is more additive than each: steer by that.
             context, spread = context_variance(
-                routed.contributions.mean(dim=-1, keepdim=True), own.mean(dim=-1, keepdim=True), weight, workers
+                contributions.mean(dim=-1, keepdim=True), own.mean(dim=-1, keepdim=True), weight, workers
             )
             score_variance = spread.sum(dim=1, keepdim=True)
             ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).clamp(max=1.0).mean()
             self.running.lerp_(1 - ratio, 0.05)
             self.log_gamma.add_(self.speed * (self.target - self.running)).clamp_(self.log_least, 4.0)
             gamma = self.log_gamma.exp()
-        return gamma * context_share(routed, weight, workers, own=own)
-
-
-def own_effect(routed: Routed, weight: Tensor, workers: Workers = ALONE) -> Tensor:
-    """Return each contribution with its feature's mean routing, (B, O, F, M): what context cannot change."""
-    mean_routing = weighted_mean(routed.routing, weight, workers)  # (K, F, M)
-    return (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)
+        return gamma * context_share(contributions, own, weight, workers)
 
 
 def context_variance(
     contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE
 ) -> tuple[Tensor, Tensor]:
-    """Return per output, feature and member the variance that context causes, and the whole variance (detached)."""
+    """Return per output, feature and member the variance that context causes, and the whole variance (detached).
+
+    ``own`` is each contribution with its feature's mean routing: what context cannot change.
+    """
     context = weighted_mean((contributions - own) ** 2, weight, workers)  # (O, F, M)
     centre = weighted_mean(contributions, weight, workers)
     return context, weighted_mean((contributions - centre) ** 2, weight, workers).detach()
 
 
-def context_share(routed: Routed, weight: Tensor, workers: Workers = ALONE, *, own: Tensor | None = None) -> Tensor:
+def context_share(contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
     """Return the mean share of context in the variance of the contributions, per member."""
-    own = own_effect(routed, weight, workers) if own is None else own
-    context, spread = context_variance(routed.contributions, own, weight, workers)
+    context, spread = context_variance(contributions, own, weight, workers)
     return (context / (spread + 1e-2)).mean(dim=(0, 1))  # the constant keeps small contributions from being blown up

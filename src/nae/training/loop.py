@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nae.errors import TrainingError
-from nae.network.network import Network, Routed
+from nae.network.network import Network, Routed, RoutedExperts
 from nae.training.checkpoint import (
     Checkpoints,
     RunState,
@@ -33,7 +33,7 @@ __all__ = ["Callback", "train"]
 
 Callback = Callable[..., Any]
 _TOLERANCE = 0.02  # a model within this of the dial's target counts as having reached it
-_EVALUATION_ROWS = 4096  # rows evaluated at once
+_EVALUATED = 2**24  # expert values evaluated at once: 64 MB
 
 
 def train(
@@ -149,7 +149,7 @@ class _Run:
             )
         )
         self.is_on_knots = network.config.encoder != "mlp"
-        self.slot_share = _slot_share(network, rows, workers) if self.is_on_knots else None
+        self.slot_share = _slot_share(network, rows, workers)
         self.held_out = rows.held_out(network.config.n_members)
         self.n_steps = 0
         self.cooling_from: int | None = None
@@ -217,7 +217,7 @@ class _Run:
     def step(self, batch: TrainingRows) -> Tensor:
         """Take one step and return the loss before it."""
         tables = self.network.evaluate_knots() if self.is_on_knots else None
-        routed = self.network(batch.cells, tables)
+        routed = self.network(batch.cells, tables, weight=batch.weight)
         value, objective = self._objective(routed, batch, tables)
         self.optimiser.zero_grad(set_to_none=True)
         objective.backward()
@@ -244,21 +244,26 @@ class _Run:
             per_row = per_row * ~held_out
         objective = weighted_mean(per_row, batch.weight, workers)  # (M,)
         value = objective.detach().mean()
-        if config.variation_penalty and routed.experts.shape[1] > 1:
+        if config.variation_penalty and self.network.config.n_experts > 1:
             objective = objective + config.variation_penalty * self._variation(routed, batch, tables)
         if config.output_penalty:
             objective = objective + config.output_penalty * output_penalty(routed, batch.weight, workers)
-        if self.dial is not None:
-            objective = objective + self.dial.penalty(routed, batch.weight, workers)
-        elif config.context_penalty and routed.experts.shape[1] > 1:
-            objective = objective + config.context_penalty * context_share(routed, batch.weight, workers)
+        if self.network.config.n_experts > 1 and (self.dial is not None or config.context_penalty):
+            mean_routing = workers.mean(routed.mean_routing)
+            own = self.network.own_effect(routed, mean_routing, batch.cells, tables)
+            if self.dial is not None:
+                penalty = self.dial.penalty(routed.contributions, own, batch.weight, workers)
+            else:
+                penalty = config.context_penalty * context_share(routed.contributions, own, batch.weight, workers)
+            objective = objective + penalty
         return value, objective.sum()
 
     def _variation(self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None) -> Tensor:
-        if tables is None or self.slot_share is None:
+        if isinstance(routed, RoutedExperts) and tables is None:
             return variation_penalty(routed.experts, batch.weight, self.workers)
         config = self.network.config
-        experts = tables[0].view(-1, config.n_experts, self.network.n_outputs, config.n_members)
+        experts, _ = tables or self.network.evaluate_knots()
+        experts = experts.view(-1, config.n_experts, self.network.n_outputs, config.n_members)
         return variation_penalty(experts, self.slot_share)
 
     def validate(self, validation: TrainingRows | None) -> float | None:
@@ -287,7 +292,9 @@ class _Run:
         self.network.eval()
         tables = self.network.evaluate_knots() if self.is_on_knots else None
         losses, weights = [], []
-        for part in torch.arange(len(found), device=found.weight.device).split(_EVALUATION_ROWS):
+        config = self.network.config
+        per_row = config.n_experts * self.network.n_outputs * self.network.n_features * config.n_members
+        for part in torch.arange(len(found), device=found.weight.device).split(max(1, _EVALUATED // per_row)):
             batch = found.take(part)
             routed = self.network(batch.cells, tables)
             score = routed.score if validation is None else routed.score.mean(dim=-1, keepdim=True)
