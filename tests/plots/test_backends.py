@@ -130,3 +130,14 @@ def test_importing_the_plots_loads_no_drawing_library() -> None:
     code = "import nae.plots, sys; print('matplotlib' in sys.modules, 'plotly' in sys.modules, 'torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "False", "False"]
+
+
+def test_curves_join_what_was_measured_every_few_epochs() -> None:
+    epochs = [Epoch(i, 1.0 / i, 2.0 / i if i % 3 == 0 else None, 0.9 if i % 3 == 0 else None, i) for i in range(1, 10)]
+    history = History(epochs, best_epoch=6)
+    ax = plots.training(history)
+    found = {line.get_label(): line.get_xdata() for axes in ax.figure.axes for line in axes.lines}
+    assert list(found["validation loss"]) == list(found["additivity (right)"]) == [3, 6, 9]
+    curves = {trace.name: trace.x for trace in plots.training(history, backend="plotly").data}
+    assert list(curves["validation loss"]) == list(curves["additivity (right)"]) == [3, 6, 9]
+    assert len(curves["training loss"]) == 9

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -225,16 +226,53 @@ def test_of_several_classes_the_predicted_one_is_shown() -> None:
 def test_a_map_holds_the_total_effect_and_grey_where_no_rows_lie() -> None:
     found = interaction_of(INCOME, FORTY, has_rows=True)
     layout = lay_out_map(found, unit="USD")
-    assert layout.values.shape == (len(found.axes[1].labels), len(found.axes[0].labels))
-    np.testing.assert_array_equal(layout.values, found.total[..., 0].T)
+    np.testing.assert_array_equal(without_gap(layout.values), found.total[..., 0].T)
     assert found.support is not None
-    np.testing.assert_array_equal(layout.has_data, found.support.T > 0)
+    np.testing.assert_array_equal(without_gap(layout.has_data), found.support.T > 0)
     assert not layout.has_data.all()
     assert layout.limit == np.abs(layout.values[layout.has_data]).max()
     assert layout.label == "effect on prediction (USD)"
     pure = lay_out_map(found, effect="pure")
-    np.testing.assert_array_equal(pure.values, found.pure[..., 0].T)
-    assert lay_out_map(interaction_of(INCOME, FORTY)).has_data.all()
+    np.testing.assert_array_equal(without_gap(pure.values), found.pure[..., 0].T)
+    assert without_gap(lay_out_map(interaction_of(INCOME, FORTY)).has_data).all()
+
+
+def without_gap(values: Any) -> Any:
+    """Return a map without the empty column before *missing*."""
+    return np.delete(values, -2, axis=1)
+
+
+def test_missing_stands_apart_from_the_numbers_of_a_map() -> None:
+    found = interaction_of(INCOME, FORTY)
+    side = lay_out_map(found).x
+    n_numbers = len(found.axes[0].numbers) - 1
+    assert found.axes[0].labels[-1] == "missing"
+    assert side.is_number
+    np.testing.assert_array_equal(side.centres[:n_numbers], found.axes[0].numbers[:-1])
+    assert (np.diff(side.edges) > 0).all()
+    assert len(side.edges) == len(side.centres) + 1 == len(side.ticks) + 1 == n_numbers + 3
+    *marks, (place, word) = side.marks
+    assert (place, word) == (side.centres[-1], "missing")
+    assert side.ticks[-2:] == ("", "missing")
+    assert all(side.edges[0] <= at < side.centres[-1] for at, _ in marks)
+    assert len(marks) >= 2
+    assert not lay_out_map(found).has_data[:, -2].any()  # nothing joins it to the numbers
+
+
+def test_lines_do_not_run_on_to_missing() -> None:
+    layout = lay_out_map(interaction_of(INCOME, NEW))
+    assert layout.is_lines
+    assert layout.x.has_gap
+    assert layout.has_data[:, [-3, -1]].all()
+    assert not layout.has_data[:, -2].any()
+
+
+def test_missing_as_a_line_of_its_own_needs_no_gap() -> None:
+    layout = lay_out_map(model_of().explain_interaction(ROOMS, INCOME, resolution=5), kind="lines")
+    assert layout.x.label == ROOMS
+    assert not layout.y.has_gap
+    assert layout.y.ticks[-1] == "missing"
+    assert len(layout.values) == len(layout.y.ticks) == 6
 
 
 def test_cells_of_a_map_touch_and_surround_their_values() -> None:
@@ -259,7 +297,7 @@ def test_panels_share_one_scale_and_name_their_value() -> None:
     layouts = lay_out_panels(found)
     assert [layout.title for layout in layouts] == ["rooms = 0", "rooms = 1", "rooms = 3", "rooms = 4", "rooms = 5"]
     assert len({layout.limit for layout in layouts}) == 1
-    np.testing.assert_array_equal(layouts[1].values, found.total[:, :, 1, 0].T)
+    np.testing.assert_array_equal(without_gap(layouts[1].values), found.total[:, :, 1, 0].T)
 
 
 def test_the_wrong_number_of_features_is_said() -> None:

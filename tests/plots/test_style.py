@@ -1,5 +1,6 @@
 import pytest
 
+from nae.errors import UserError
 from nae.plots.style import (
     decimals_for,
     format_compact,
@@ -7,6 +8,8 @@ from nae.plots.style import (
     format_number,
     format_signed,
     format_value,
+    nice_ticks,
+    pick_output,
     shorten,
     shorten_all,
 )
@@ -66,3 +69,23 @@ def test_shortened_names_stay_apart() -> None:
     assert len(set(short)) == 3
     assert short[2] == "Divorced"
     assert shorten_all([], 10) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (18, 79, [20, 40, 60]),
+        (-0.31, 0.34, [-0.2, 0, 0.2]),
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (3e6, 9e6, [4e6, 6e6, 8e6]),
+    ],
+)
+def test_ticks_are_round_numbers_within_the_range(low: float, high: float, ticks: list[float]) -> None:
+    assert nice_ticks(low, high) == ticks
+
+
+def test_an_output_has_to_be_chosen_among_several() -> None:
+    with pytest.raises(UserError, match=r"has 2 outputs \('a', 'b'\); pass output= one of them"):
+        pick_output(("a", "b"), None)
+    with pytest.raises(UserError, match=r"has 5 outputs \('a', 'b', 'c', 'd', …\); pass"):
+        pick_output(tuple("abcde"), None)

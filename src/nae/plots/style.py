@@ -1,5 +1,6 @@
 """Colours that colour-blind readers tell apart, and words that fit: what all pictures share."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "format_number",
     "format_signed",
     "format_value",
+    "nice_ticks",
     "pick_output",
     "score_label",
     "shorten",
@@ -92,6 +94,14 @@ def format_compact(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
+def nice_ticks(low: float, high: float) -> list[float]:
+    """Return about five round numbers from ``low`` to ``high``."""
+    rough = (high - low) / 5
+    size = 10.0 ** np.floor(np.log10(rough))
+    step = size * next(factor for factor in (1, 2, 5, 10) if factor * size >= rough * (1 - 1e-9))
+    return [float(f"{step * at:.12g}") for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
 def format_value(value: object) -> str:
     """Return a value of a feature as it would be written in a table."""
     if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
@@ -127,8 +137,8 @@ def pick_output(outputs: tuple[str, ...], output: str | int | None) -> int:
     """Return the position of the output to draw; needed where there are several."""
     if output is None:
         if len(outputs) > 1:
-            shown = ", ".join(repr(name) for name in outputs[:4])
-            raise UserError(f"This explanation has {len(outputs)} outputs ({shown}, …); pass output= one of them.")
+            shown = ", ".join(repr(name) for name in outputs[:4]) + (", …" if len(outputs) > 4 else "")
+            raise UserError(f"This explanation has {len(outputs)} outputs ({shown}); pass output= one of them.")
         return 0
     if isinstance(output, str):
         if output not in outputs:

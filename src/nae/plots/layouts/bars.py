@@ -196,7 +196,9 @@ def _title(explanation: LocalExplanation, o: int, decimals: int) -> str:
     if explanation.target is not None:
         truth = explanation.target[0]
         truth = truth[o] if np.ndim(truth) else truth
-        said += f" · truth: {format_value(truth)}"
+        has_decimals = isinstance(truth, (float, np.floating)) and not float(truth).is_integer()
+        is_fixed = explanation.link == "identity" and has_decimals  # with the decimals of the prediction
+        said += f" · truth: {format_fixed(float(truth), decimals) if is_fixed else format_value(truth)}"
     return said
 
 

@@ -9,22 +9,29 @@ from nae.errors import ConfigError, UserError
 from nae.explanation.grid import Axis
 from nae.explanation.interaction import InteractionExplanation
 from nae.explanation.strength import InteractionStrength
-from nae.plots.style import format_value, pick_output, score_label
+from nae.plots.style import format_compact, format_value, nice_ticks, pick_output, score_label
 
 __all__ = ["MapAxis", "MapLayout", "MatrixLayout", "lay_out_map", "lay_out_matrix", "lay_out_panels"]
 
 _FEW = 7  # values of a feature that still make readable lines
+_GAP, _STRIP, _ROOM = 0.02, 0.05, 0.12  # beside the numbers, as shares of their range: nothing, *missing*, its name
 
 
 @dataclass(frozen=True, eq=False)
 class MapAxis:
-    """One side of a map."""
+    """One side of a map. Beside numbers, *missing* stands apart: the value before it is an empty one."""
 
     label: str
     is_number: bool
     centres: Array  # (value,), numbers; positions where the values are no numbers
     edges: Array  # (value + 1,)
     ticks: tuple[str, ...]  # one text per value, for what is no number
+    marks: tuple[tuple[float, str], ...] = ()  # what to write where along numbers that have *missing* beside them
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether *missing* stands beside numbers."""
+        return bool(self.marks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +135,20 @@ def _layout(
     is_lines: bool = False,
 ) -> MapLayout:
     has_data = np.ones(values.shape, dtype=bool) if support is None else support > 0
+    limit = _limit(values, has_data)
+    x, y = _side(axes[0]), _side(axes[1], is_series=is_lines)
+    for at, side in enumerate((x, y)):
+        if side.has_gap:
+            values = np.insert(values, -1, 0.0, axis=at)
+            has_data = np.insert(has_data, -1, False, axis=at)
     names = " and ".join(axis.name for axis in axes)
     word = "effect" if effect == "total" else "pure interaction"
     return MapLayout(
-        x=_side(axes[0]),
-        y=_side(axes[1]),
+        x=x,
+        y=y,
         values=values.T,
         has_data=has_data.T,
-        limit=_limit(values, has_data),
+        limit=limit,
         is_lines=is_lines,
         title=f"{names}: {word}",
         label=f"{word} on {score_label(explanation, o, unit)}",
@@ -149,16 +162,33 @@ def _effect(explanation: InteractionExplanation, effect: str) -> Array:
     return explanation.total if effect == "total" else explanation.pure
 
 
-def _side(axis: Axis) -> MapAxis:
-    is_number = axis.kind == "number" and not np.isnan(axis.numbers).any() and len(axis.numbers) > 1
-    centres = axis.numbers if is_number else np.arange(len(axis.labels), dtype=np.float64)
+def _side(axis: Axis, *, is_series: bool = False) -> MapAxis:
+    """Return one side of a map; the values of a series need no places."""
+    is_known = ~np.isnan(axis.numbers)
+    is_number = axis.kind == "number" and bool(is_known.sum() > 1) and not (is_series and not is_known.all())
+    centres = axis.numbers[is_known] if is_number else np.arange(len(axis.labels), dtype=np.float64)
+    edges = _edges(centres)
+    if not is_number or is_known.all():
+        return MapAxis(axis.name, is_number, centres, edges, axis.labels)
+    low, high = float(edges[0]), float(edges[-1])
+    span = high - low
+    strip = max(_STRIP * span, span / len(centres))
+    edges = np.append(edges, [high + _GAP * span, high + _GAP * span + strip])
+    beside = (edges[-3:-1] + edges[-2:]) / 2  # the gap and *missing*, the last value
+    marks = [(at, format_compact(at)) for at in nice_ticks(low, high) if at < beside[1] - _ROOM * span]
+    ticks = (*axis.labels[:-1], "", axis.labels[-1])
+    return MapAxis(
+        axis.name, is_number, np.append(centres, beside), edges, ticks, (*marks, (float(beside[1]), axis.labels[-1]))
+    )
+
+
+def _edges(centres: Array) -> Array:
     middle = (centres[1:] + centres[:-1]) / 2
     if len(centres) > 1:
         first, last = centres[0] - (middle[0] - centres[0]), centres[-1] + (centres[-1] - middle[-1])
     else:
         first, last = centres[0] - 0.5, centres[0] + 0.5
-    edges = np.concatenate([[first], middle, [last]])
-    return MapAxis(axis.name, is_number, centres, edges, axis.labels)
+    return np.concatenate([[first], middle, [last]])
 
 
 def _limit(values: Array, has_data: BoolArray | None) -> float:

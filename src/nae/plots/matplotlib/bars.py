@@ -36,9 +36,11 @@ def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title
             words, (bar.importance, at), (4, 0), textcoords="offset points", va="center", fontsize="x-small",
             color=STYLE.soft,
         )  # fmt: skip
-    ax.set_yticks(y, shorten_all([bar.name for bar in bars], 28), parse_math=False)
+    names = shorten_all([bar.name for bar in bars], 28)
+    ax.set_yticks(y, names, parse_math=False)
     ax.set_ylim(len(bars) - 0.4, -0.6)
-    ax.set_xlim(0, 1.45 * longest or 1.0)
+    room = 1.45 if max(map(len, names), default=0) <= 18 else 1.75  # for the words behind the bars
+    ax.set_xlim(0, room * longest or 1.0)
     label = layout.label
     if layout.rest[0]:
         label += f"\n{layout.rest[0]} more features, each at most {format_fixed(layout.rest[1], decimals)}"
@@ -72,7 +74,7 @@ def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
         for place, text in zip(_COLUMNS, (step.contribution, step.own, step.shift, step.cause), strict=True):
             _write(ax, at, place, shorten(text, 26), is_bold=place == _COLUMNS[0])
     for place, text in zip(_COLUMNS, ("total", "own", "context", "mostly because of"), strict=True):
-        _write(ax, -0.85, place, text, is_soft=True)
+        _write(ax, -0.55, place, text, is_soft=True)  # below the note, which may be wider than the axes
     ax.axvline(layout.intercept, color=STYLE.soft, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.5)
     ax.set_xlim(*layout.x_range)
     ax.set_ylim(last + 0.95, -0.75)

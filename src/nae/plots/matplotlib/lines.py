@@ -61,8 +61,11 @@ def draw_training(layout: TrainingLayout, ax: "Axes | None" = None, *, title: st
 
     ax = new_axes(ax, (5.6, 3.5))
     ax.plot(layout.epochs, layout.loss, color=STYLE.soft, linewidth=1.4, linestyle="--", label="training loss")
-    if np.isfinite(layout.validation).any():
-        ax.plot(layout.epochs, layout.validation, color=STYLE.main, linewidth=1.9, label="validation loss")
+    # Validation and additivity are measured every few epochs: lines join what there is.
+    is_known = np.isfinite(layout.validation)
+    if is_known.any():
+        x, y = layout.epochs[is_known], layout.validation[is_known]
+        ax.plot(x, y, color=STYLE.main, linewidth=1.9, label="validation loss")
     if layout.best_epoch:
         ax.axvline(layout.best_epoch, color=STYLE.faint, linewidth=1.2, zorder=0.5)
         at = int(np.argmin(np.abs(layout.epochs - layout.best_epoch)))
@@ -73,11 +76,12 @@ def draw_training(layout: TrainingLayout, ax: "Axes | None" = None, *, title: st
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     tidy(ax)
     handles = ax.get_legend_handles_labels()[0]
-    if np.isfinite(layout.additivity).any():
+    is_known = np.isfinite(layout.additivity)
+    if is_known.any():
         twin = ax.twinx()
         (line,) = twin.plot(
-            layout.epochs,
-            layout.additivity,
+            layout.epochs[is_known],
+            layout.additivity[is_known],
             color=STYLE.accent,
             linewidth=1.4,
             linestyle=":",

@@ -115,13 +115,14 @@ def _draw_mesh(ax: "Axes", layout: MapLayout) -> Any:
 def _draw_lines(layout: MapLayout, ax: "Axes | None") -> "Axes":
     ax = new_axes(ax, (6.2, 3.8))
     markers = ("o", "s", "^", "D", "v", "P", "X")
+    n_places = len(layout.x.centres)
+    marked = None if n_places <= 32 else [n_places - 1] if layout.x.has_gap else []  # a lone point is no line
     for at, text in enumerate(layout.y.ticks):
         number = float(layout.y.centres[at])
         label = format_value(number) if layout.y.is_number else text
         ax.plot(
             layout.x.centres, np.where(layout.has_data[at], layout.values[at], np.nan), color=STYLE.series[at % 7],
-            marker=markers[at % 7] if len(layout.x.centres) <= 32 else None, markersize=4, linewidth=1.8,
-            label=shorten(label, 20),
+            marker=markers[at % 7], markevery=marked, markersize=4, linewidth=1.8, label=shorten(label, 20),
         )  # fmt: skip
     ax.axhline(0, color=STYLE.soft, linewidth=0.7, zorder=0.6)
     _set_axis(ax, layout.x, "x")
@@ -142,6 +143,10 @@ def _set_axis(ax: "Axes", side: MapAxis, which: str) -> None:
         ax.set_xlabel(shorten(side.label, 40), fontsize="small", color=STYLE.ink, parse_math=False)
     else:
         ax.set_ylabel(shorten(side.label, 40), fontsize="small", color=STYLE.ink, parse_math=False)
+    if side.has_gap:
+        places, words = zip(*side.marks, strict=True)
+        (ax.set_xticks if which == "x" else ax.set_yticks)(places, words)
+        return
     if side.is_number:
         compact_ticks(ax, which)
         return

@@ -53,8 +53,10 @@ def draw_training(layout: TrainingLayout, *, title: str = "Training") -> Any:
         ("additivity (right)", layout.additivity, {"color": STYLE.accent, "dash": "dot"}, "y2"),
     ]
     for name, values, line, axis in curves:
-        if np.isfinite(values).any():
-            figure.add_trace(graph().Scatter(x=layout.epochs, y=values, mode="lines", line=line, name=name, yaxis=axis))
+        is_known = np.isfinite(values)  # validation and additivity are measured every few epochs
+        if is_known.any():
+            x, y = layout.epochs[is_known], values[is_known]
+            figure.add_trace(graph().Scatter(x=x, y=y, mode="lines", line=line, name=name, yaxis=axis))
     if layout.best_epoch:
         figure.add_vline(x=layout.best_epoch, line={"color": STYLE.soft, "width": 1})
     figure.update_layout(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nae._optional import require
-from nae.plots.layouts.maps import MapLayout, MatrixLayout
+from nae.plots.layouts.maps import MapAxis, MapLayout, MatrixLayout
 from nae.plots.plotly.canvas import colour_scale, graph, new_figure, plain, set_places
 from nae.plots.style import STYLE, format_value
 
@@ -69,8 +69,8 @@ def draw_matrix(layout: MatrixLayout, *, title: str = "Who changes how whom coun
 def _heat(layout: MapLayout, *, has_bar: bool) -> Any:
     return graph().Heatmap(
         z=np.where(layout.has_data, layout.values, np.nan),
-        x=layout.x.centres,
-        y=layout.y.centres,
+        x=layout.x.edges,
+        y=layout.y.edges,
         text=[[f"{plain(x)}<br>{plain(y)}" for x in layout.x.ticks] for y in layout.y.ticks],
         colorscale=colour_scale(STYLE.diverging),
         zmin=-layout.limit,
@@ -83,19 +83,23 @@ def _heat(layout: MapLayout, *, has_bar: bool) -> Any:
 
 def _draw_lines(layout: MapLayout) -> Any:
     figure = new_figure(title=layout.title, note=layout.note, height=420)
+    n_places = len(layout.x.centres)
+    sizes = np.full(n_places, 6 if n_places <= 32 else 0)
+    if layout.x.has_gap:
+        sizes[-1] = 6  # a lone point is no line
     for at, text in enumerate(layout.y.ticks):
         label = format_value(float(layout.y.centres[at])) if layout.y.is_number else text
         figure.add_trace(
             graph().Scatter(
                 x=layout.x.centres,
                 y=np.where(layout.has_data[at], layout.values[at], np.nan),
-                mode="lines+markers" if len(layout.x.centres) <= 32 else "lines",
+                mode="lines+markers",
+                marker={"size": sizes, "line": {"width": 0}},
                 line={"color": STYLE.series[at % len(STYLE.series)]},
                 name=f"{plain(layout.y.label, 24)} = {plain(label, 24)}",
             )
         )
-    if not layout.x.is_number:
-        set_places(figure, "x", layout.x.ticks, limit=20)
+    _set_places(figure, "x", layout.x)
     figure.update_xaxes(title={"text": plain(layout.x.label)})
     figure.update_yaxes(title={"text": plain(layout.label, 60)})
     return figure
@@ -103,10 +107,18 @@ def _draw_lines(layout: MapLayout) -> Any:
 
 def _set_sides(figure: Any, layout: MapLayout, **place: int) -> None:
     for which, side in (("x", layout.x), ("y", layout.y)):
-        if not side.is_number:
-            set_places(figure, which, side.ticks, limit=20, **place)
+        _set_places(figure, which, side, **place)
     figure.update_xaxes(title={"text": plain(layout.x.label)}, **place)
     if not layout.y.is_number:
         figure.update_yaxes(range=[-0.5, len(layout.y.ticks) - 0.5], **place)
     if not place or place["col"] == 1:
         figure.update_yaxes(title={"text": plain(layout.y.label)}, **place)
+
+
+def _set_places(figure: Any, which: str, side: MapAxis, **place: int) -> None:
+    if side.has_gap:
+        places, words = zip(*side.marks, strict=True)
+        update = figure.update_xaxes if which == "x" else figure.update_yaxes
+        update(tickmode="array", tickvals=list(places), ticktext=list(words), **place)
+    elif not side.is_number:
+        set_places(figure, which, side.ticks, limit=20, **place)
