@@ -58,6 +58,60 @@ def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
     assert library.load(path).training["target"] == "price"
 
 
+@pytest.fixture
+def members(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Return what is asked of a cluster that trains members; it does so here."""
+    seen: dict[str, Any] = {}
+
+    def fit_members(estimator: Any, X: Any, y: Any, *, address: str) -> Any:
+        seen.update(address=address, n_rows=len(y), params=estimator.get_params())
+        return estimator.fit(X, y)
+
+    monkeypatch.setattr("nae.cli.cluster.fit_members", fit_members)
+    return seen
+
+
+def test_members_of_one_table_are_trained_by_a_cluster_and_tested_here(
+    nae: Command, folder: Path, tmp_path: Path, members: dict[str, Any]
+) -> None:
+    path = tmp_path / "m.nae"
+    words = ("fit", folder / "homes.parquet", "-t", "price", "--ignore", "sold", "-o", path, "--epochs", 2)
+    code, out, err = nae(*words, "--members", 2, "--ray", "--by", "members")
+    assert code == 0, err
+    assert "training 2 members as jobs of the Ray at local" in err
+    assert "RMSE" in out
+    assert (members["address"], members["n_rows"]) == ("local", 240)
+    assert members["params"]["callbacks"] is None  # they could not travel
+    facts = library.load(path).training
+    assert (facts["target"], facts["n_test_rows"]) == ("price", 60)
+
+
+@pytest.mark.parametrize("given", [["--by", "members"], ["--by", "members", "--ray", "--stream"]])
+def test_members_are_shared_out_with_a_cluster_and_a_table_in_memory(
+    nae: Command, folder: Path, given: list[str]
+) -> None:
+    code, _, err = nae("fit", folder / "homes.parquet", "-t", "price", *given)
+    assert code == 2
+    assert "--by members needs --ray and one table that fits in memory" in err
+
+
+def test_the_chosen_settings_are_fitted_by_the_cluster_that_found_them(
+    nae: Command, folder: Path, tmp_path: Path, members: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tune_ray(estimator: Any, *_: Any, **__: Any) -> TuningResult:
+        params = {"learning_rate": 0.004, "n_members": 1}
+        trial = Trial(0, params, loss=0.1, standard_error=0.01, additivity=0.9, seconds=1.0)
+        return TuningResult(type(estimator).__name__, (trial,))
+
+    monkeypatch.setattr(nae_scale, "tune_ray", tune_ray)
+    words = ("tune", folder / "homes.parquet", "-t", "price", "-f", tmp_path, "--epochs", 2, "-o", tmp_path / "m.nae")
+    code, _, err = nae(*words, "--ray", "h:1")
+    assert code == 0, err
+    assert members["address"] == "h:1"
+    assert members["params"]["learning_rate"] == 0.004
+    assert library.load(tmp_path / "m.nae").n_members == 1
+
+
 def test_a_search_on_a_cluster_gets_what_the_command_line_says(
     nae: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

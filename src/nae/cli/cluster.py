@@ -1,14 +1,28 @@
 """``nae fit --ray``: the same model from the workers of a Ray cluster."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from nae.cli.console import say
 from nae.cli.fit import Recipe
-from nae.scale import fit_ray
+from nae.scale import fit_members, fit_ray
 from nae.tables import TableModel
 
-__all__ = ["fit_on_cluster"]
+if TYPE_CHECKING:
+    from nae.estimators import NAEClassifier, NAERegressor
+
+__all__ = ["fit_on_cluster", "train_members"]
+
+
+def train_members(
+    estimator: "NAEClassifier | NAERegressor", X: pa.Table, y: Any, recipe: Recipe
+) -> "NAEClassifier | NAERegressor":
+    """Fit an estimator whose members are jobs of the recipe's cluster."""
+    if not recipe.is_quiet:
+        say(f"training {estimator.n_members} members as jobs of the Ray at {recipe.cluster}.")
+    return fit_members(estimator, X, y, address=recipe.cluster)
 
 
 def fit_on_cluster(

@@ -27,7 +27,7 @@ from nae.tables import TableModel
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
 
-__all__ = ["Recipe", "Task", "choose_task", "fit", "fit_table", "show_result", "train_estimator"]
+__all__ = ["Recipe", "Share", "Task", "choose_task", "fit", "fit_table", "show_result", "train_estimator"]
 
 _FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
 
@@ -38,6 +38,13 @@ class Task(StrEnum):
     auto = "auto"
     regression = "regression"
     classification = "classification"
+
+
+class Share(StrEnum):
+    """What the workers of a cluster share out."""
+
+    rows = "rows"
+    members = "members"
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class Recipe:
     is_quiet: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     """Further parameters of the estimator, as a search found them."""
+    cluster: str | None = None
+    """Address of the Ray whose jobs train the members; None trains them here."""
 
 
 def fit(
@@ -85,8 +94,11 @@ def fit(
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     ray: Annotated[
-        str | None, typer.Option(help="Train on all rows with a Ray cluster: its address; this machine without one.")
+        str | None, typer.Option(help="Train with a Ray cluster: its address; this machine without one.")
     ] = None,
+    by: Annotated[
+        Share, typer.Option(help="What a cluster shares out: all rows of the files, or the members of one table.")
+    ] = Share.rows,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
     """Fit a model to a table and write it to a file.
@@ -108,9 +120,12 @@ def fit(
         seed=seed,
         device=device,
         is_quiet=quiet,
+        cluster=ray,
     )
+    if by is Share.members and (ray is None or stream or is_streamed(data)):
+        raise ConfigError("--by members needs --ray and one table that fits in memory; leave it out to share out rows.")
     model: Any
-    if ray is not None:
+    if ray is not None and by is Share.rows:
         from nae.cli.cluster import fit_on_cluster
 
         model = fit_on_cluster(data, target, recipe, ray, ignore=ignore or ())
@@ -144,9 +159,15 @@ def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | 
         _describe(table, features, len(y) - len(known), split, reason)
     X = table.select(features)
     rows, known_target = X.take(training), y[training] if is_classes else pa.table({name: y[training]})
-    estimator, is_interrupted = train_estimator(
-        X, recipe, lambda one, _: one.fit(rows, known_target), is_classes=is_classes
-    )
+    if recipe.cluster is not None:
+        from nae.cli.cluster import train_members
+
+        estimator = train_members(make_estimator(X, recipe, is_classes=is_classes), rows, known_target, recipe)
+        is_interrupted = False
+    else:
+        estimator, is_interrupted = train_estimator(
+            X, recipe, lambda one, _: one.fit(rows, known_target), is_classes=is_classes
+        )
     model = estimator.model_
     baseline = Baseline.of(y[training], model.classes)
     rows = test if len(test) else training
@@ -204,10 +225,8 @@ def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
             ) from None
 
 
-def train_estimator(
-    X: pa.Table, recipe: Recipe, fit: Callable[[Any, Watch], Any], *, is_classes: bool
-) -> "tuple[NAEClassifier | NAERegressor, bool]":
-    """Return the estimator of a recipe after ``fit`` was called with it, and whether Ctrl-C ended that early."""
+def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClassifier | NAERegressor":
+    """Return the estimator of a recipe for a table with the columns of ``X``."""
     from nae.estimators import NAEClassifier, NAERegressor
 
     if is_classes and recipe.loss is not None:
@@ -217,17 +236,25 @@ def train_estimator(
         "loss": recipe.loss,
         "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
     }
+    estimator = (NAEClassifier if is_classes else NAERegressor)(
+        additivity=recipe.additivity,
+        max_epochs=recipe.max_epochs,
+        time_limit=recipe.time_limit,
+        random_state=recipe.seed,
+        device=recipe.device,
+        **{key: value for key, value in given.items() if value is not None},
+    )
+    estimator.set_params(**dict(recipe.settings))
+    return estimator
+
+
+def train_estimator(
+    X: pa.Table, recipe: Recipe, fit: Callable[[Any, Watch], Any], *, is_classes: bool
+) -> "tuple[NAEClassifier | NAERegressor, bool]":
+    """Return the estimator of a recipe after ``fit`` was called with it, and whether Ctrl-C ended that early."""
+    estimator = make_estimator(X, recipe, is_classes=is_classes)
     with watch_training(recipe.time_limit, is_quiet=recipe.is_quiet) as watch:
-        estimator = (NAEClassifier if is_classes else NAERegressor)(
-            additivity=recipe.additivity,
-            max_epochs=recipe.max_epochs,
-            time_limit=recipe.time_limit,
-            callbacks=[watch],
-            random_state=recipe.seed,
-            device=recipe.device,
-            **{key: value for key, value in given.items() if value is not None},
-        )
-        estimator.set_params(**dict(recipe.settings))
+        estimator.set_params(callbacks=[watch])
         fit(estimator, watch)
     estimator.set_params(callbacks=None)  # a file holds no code
     return estimator, watch.is_interrupted

@@ -93,7 +93,7 @@ def tune(
     _show(result, chosen, folder)
     if output is not None:
         settings = tuple((name, value) for name, value in chosen.params.items() if value is not None)
-        fit_table(table, target, replace(recipe, settings=settings)).save(output)
+        fit_table(table, target, replace(recipe, settings=settings, cluster=ray)).save(output)
         say(f"wrote {output}")
 
 
