@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.paper.claims import Claim
 from benchmarks.paper.described import read_global, read_interaction
 from benchmarks.paper.runs import Run
 from benchmarks.paper.store import Report
@@ -24,11 +25,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """What an experiment has to say: paragraphs and tables in Markdown, pictures, and the lines behind the verdicts."""
+    """What an experiment has to say: paragraphs and tables in Markdown, pictures, and what is behind the verdicts."""
 
     texts: Sequence[str]
     lines: Sequence[Line] = ()
     pictures: Sequence[Picture] = ()
+    claims: Sequence[Claim] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.paper.claims import claims_to_json, judge_claim
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
 from benchmarks.paper.store import KEPT, Archive, Report, RunStore
 from benchmarks.paper.verdicts import Verdict, judge, to_json
@@ -51,7 +52,9 @@ def write_pages(experiments: Sequence[Experiment], results: Results, places: Pla
             _write_picture(picture, places.folder)
         text = _text(experiment, section)
         (places.folder / f"{experiment.name}.md").write_text(text)
-        content = {"lines": to_json(section.lines), "verdicts": _counts(section)}
+        content: dict[str, object] = {"lines": to_json(section.lines), "verdicts": _counts(section)}
+        if section.claims:
+            content["claims"] = claims_to_json(section.claims)
         (places.folder / f"{experiment.name}.json").write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -98,11 +101,18 @@ def _text(experiment: Experiment, section: Section) -> str:
 
 def _counts(section: Section) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {"paper mode": {}, "default": {}}
+    verdicts: list[tuple[str, Verdict]] = []
     for line in section.lines:
-        for column, measured in (("paper mode", line.mode), ("default", line.default)):
-            verdict: Verdict = judge(measured, line.paper, line)
-            if measured.values and verdict != "no figure":
-                found[column][verdict] = found[column].get(verdict, 0) + 1
+        verdicts += [
+            (name, judge(each, line.paper, line)) for name, each in zip(found, (line.mode, line.default), strict=True)
+        ]
+    for claim in section.claims:
+        verdicts += [
+            (name, judge_claim(claim, each)) for name, each in zip(found, (claim.mode, claim.default), strict=True)
+        ]
+    for column, verdict in verdicts:
+        if verdict not in ("no figure", "not run"):
+            found[column][verdict] = found[column].get(verdict, 0) + 1
     return found
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.paper.claims import Claim, claims_table
 from benchmarks.paper.experiment import Experiment, Results, Section
 from benchmarks.paper.runs import PAPER, Run, Value, settings
 from benchmarks.tables import markdown_table
@@ -85,7 +86,16 @@ def _show(results: Results) -> Section:
         "first. How many the paper ran is not said. `python -m benchmarks paper search --trials 20` draws and runs "
         "further ones."
     )
-    return Section([text, markdown_table(["", "validation RMSE", "test RMSE", *names], rows)])
+    scores = [report.validation for _, _, report in done if report.validation is not None]
+    best = min(scores, default=None)
+    claim = Claim(
+        "the paper's choice is not beaten: validation RMSE of the best trial over its own",
+        None if best is None or reference is None or not reference.validation else best / reference.validation,
+        least=1.0,
+    )
+    texts = [text, claims_table([claim], has_default=False)]
+    texts.append(markdown_table(["", "validation RMSE", "test RMSE", *names], rows))
+    return Section(texts, claims=[claim])
 
 
 def _scores(report: Any) -> tuple[str, str]:

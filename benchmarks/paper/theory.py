@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.paper.claims import Claim, claims_table
 from benchmarks.paper.drawing import Curve, draw_curves
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
 from benchmarks.paper.housing import LAMBDAS, lambda_run
 from benchmarks.paper.runs import DEFAULT, PAPER, Run
-from benchmarks.tables import markdown_table
 from nae.tables.routing import SoftmaxRouting
 
 __all__ = ["EXPERIMENTS", "approximation_errors", "pair_by_experts", "product_by_experts"]
@@ -94,17 +94,15 @@ def _show(results: Results) -> Section:
         for name, values in functions.items()
         for error, best in zip(built[name], approximation_errors(values), strict=True)
     )
-    rows = [
-        ["Lemma 1", "sums of products come arbitrarily near", _decrease(functions), "see picture"],
-        ["Lemma 2", "two experts make u(x) v(y)", f"{product:.1e}", _word(is_right=product < EXACT)],
-        ["Theorem 1", "one expert per feature is a GAM", f"{gam:.1e}", _word(is_right=gam < EXACT)],
-        [
-            "Theorem 2",
-            "1 + 2M experts and one softmax are as good as M products",
-            f"{gap:.1e}",
-            _word(is_right=gap < 1e-9),
-        ],
-        ["Theorem 3", "additivity does not fall with λ and ends at 1", _monotone(results), "see picture and note"],
+    first, last = (max(approximation_errors(values)[at] for values in functions.values()) for at in (0, -1))
+    claims = [
+        Claim(
+            f"Lemma 1: {MOST_TERMS} products come nearer than one: their largest errors, ratio", last / first, most=0.5
+        ),
+        Claim("Lemma 2: two experts make u(x) v(y): largest error", product, most=EXACT),
+        Claim("Theorem 1: one expert per feature is a GAM: largest error", gam, most=EXACT),
+        Claim("Theorem 2: 1 + 2M experts and one softmax are as good as M products: error", gap, most=1e-9),
+        *_limit_claims(results),
     ]
     remarks = (
         "Theorem 2: the paper's sketch gives every product a softmax of its own, while a head has one for all its "
@@ -115,10 +113,10 @@ def _show(results: Results) -> Section:
     )
     texts = [
         "Built by hand from experts, logits and the softmax of our tables; nothing is trained but for Theorem 3.",
-        markdown_table(["", "says", "largest difference found", "verdict"], rows),
+        claims_table(claims, mode="found, or paper mode"),
         remarks,
     ]
-    return Section(texts, (), pictures)
+    return Section(texts, (), pictures, claims)
 
 
 def _floor(errors: list[float]) -> list[float]:
@@ -132,11 +130,6 @@ def _gam_by_experts() -> Array:
     return np.asarray(weights[:, None] * np.sin(np.pi * GRID)[:, None] + weights[None, :] * GRID[None, :] ** 2)
 
 
-def _decrease(functions: dict[str, Array]) -> str:
-    found = [approximation_errors(values)[-1] for values in functions.values()]
-    return f"{max(found):.1e} with {MOST_TERMS} products"
-
-
 def _additivities(results: Results, model: str) -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     for strength in LAMBDAS:
@@ -146,12 +139,15 @@ def _additivities(results: Results, model: str) -> list[tuple[float, float]]:
     return found
 
 
-def _monotone(results: Results) -> str:
-    found = [value for _, value in _additivities(results, PAPER)]
-    if len(found) < 2:
-        return "not run"
-    falls = max((a - b for a, b in pairwise(found)), default=0.0)
-    return f"largest fall {max(falls, 0.0):.3f}, last {found[-1]:.3f}"
+def _limit_claims(results: Results) -> list[Claim]:
+    """Return what Theorem 3 says about the additivities of models trained with more and more of the penalty."""
+    curves = [[value for _, value in _additivities(results, model)] for model in (PAPER, DEFAULT)]
+    falls = [max(0.0, *(a - b for a, b in pairwise(each))) if len(each) > 1 else None for each in curves]
+    ends = [each[-1] if len(each) == len(LAMBDAS) else None for each in curves]
+    return [
+        Claim("Theorem 3: additivity does not fall with λ: largest fall on Housing", falls[0], falls[1], most=0.01),
+        Claim(f"Theorem 3: and ends at 1: additivity at λ = {LAMBDAS[-1]:g}", ends[0], ends[1], least=0.95),
+    ]
 
 
 def _limit(results: Results) -> list[Picture]:
@@ -165,10 +161,6 @@ def _limit(results: Results) -> list[Picture]:
         return []
     figure = draw_curves([("Theorem 3 on Housing", curves)], x_label="log₁₀ λ (−3 stands for 0)", y_label="additivity")
     return [Picture("theory-limit", "Additivity against λ", figure)]
-
-
-def _word(*, is_right: bool) -> str:
-    return "holds" if is_right else "**does not hold**"
 
 
 def _runs() -> list[Run]:

@@ -129,4 +129,4 @@ def _difference(found: Measured, line: Line) -> str:
 
 
 def _word(verdict: Verdict) -> str:
-    return {"not": "**not**", "no figure": "", "not run": "–"}.get(verdict, verdict)
+    return {"not": "**not**", "no figure": "no figure", "not run": "–"}.get(verdict, verdict)
