@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import PartialDependenceDisplay, partial_dependence, permutation_importance
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -78,6 +79,17 @@ def test_permutation_importance_finds_the_noise(rows: pd.DataFrame, target: pd.S
     found = permutation_importance(additive, rows, target, n_repeats=2, random_state=0)
     assert found.importances_mean.argmin() == 2
     assert found.importances_mean[0] > 10 * abs(found.importances_mean[2])
+
+
+def test_importances_are_shares_that_select_features(
+    rows: pd.DataFrame, target: pd.Series, additive: NAERegressor
+) -> None:
+    importance = [shape.importance[0] for shape in additive.explain_global().features]
+    np.testing.assert_allclose(additive.feature_importances_, importance / np.sum(importance))
+    kept = SelectFromModel(additive, prefit=True, threshold=0.1).get_support()
+    assert kept.tolist() == [True, True, False]
+    with pytest.raises(NotFittedError):
+        _ = NAERegressor().feature_importances_
 
 
 def test_partial_dependence_of_an_additive_model_is_its_mean_effect(rows: pd.DataFrame, additive: NAERegressor) -> None:

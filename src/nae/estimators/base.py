@@ -3,14 +3,17 @@
 import os
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from nae._typing import Array
 from nae.contributions import Contributions
 from nae.encoding import Cells, Columns
 from nae.estimators.learning import Learner
 from nae.estimators.reading import read_columns
 from nae.estimators.saving import load_estimator, save_estimator
+from nae.explanation.reference import require_statistics
 from nae.tables.explains import Explains
 from nae.tables.model import TableModel
 
@@ -69,6 +72,16 @@ class NAEEstimator(Explains, Learner):
         """The intercept: a number, or one per output."""
         check_is_fitted(self)
         return float(self.model_.intercept[0]) if self.model_.n_outputs == 1 else self.model_.intercept
+
+    @property
+    def feature_importances_(self) -> Array:
+        """The standard deviation of every feature's contribution over the training rows, as shares of their sum.
+
+        Over several outputs, its root mean square. ``explain_global()`` has it in units of the score.
+        """
+        importance = np.sqrt(require_statistics(self._explained_model()).variance.mean(axis=1))
+        total = importance.sum()
+        return np.asarray(importance / total if total > 0 else np.zeros_like(importance))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

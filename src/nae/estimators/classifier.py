@@ -108,6 +108,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         The model: numpy tables.
     history_ : History
         Loss, validation loss and additivity of every epoch.
+    feature_importances_ : array of shape (feature,)
+        Standard deviation of each feature's contribution, as shares of their sum.
     additivity_path_ : tuple of PathPoint
         With ``additivity='auto'``, every model that was considered.
     table_error_ : float
