@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from nae import plots
-from nae.errors import ConfigError
+from nae.errors import ConfigError, UserError
 from nae.plots import FrontierPoint
 from nae.training.history import Epoch, History
-from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, strength_of
+from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
 
 INCOME, ROOMS, NEW, FORTY, LONG = NAMES
 HISTORY = History([Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, 1.2, 0.8, 0.25)], best_epoch=2)
@@ -124,6 +124,24 @@ def test_what_is_wrong_with_a_call_is_said() -> None:
         plots.importance(explained(), backend="bokeh")
     with pytest.raises(ConfigError, match="plotly makes a figure of its own; leave out ax="):
         plots.importance(explained(), backend="plotly", ax=Figure().add_subplot())
+
+
+@pytest.mark.parametrize(
+    ("draw", "match"),
+    [
+        (lambda model: plots.shape(model, "income"), r"takes GlobalExplanation; got .* model's explain_global\(\)"),
+        (plots.shapes, "takes GlobalExplanation"),
+        (plots.importance, "takes GlobalExplanation"),
+        (lambda model: plots.compare(explained(), model), "takes GlobalExplanation"),
+        (lambda _: plots.waterfall(explained()), r"takes LocalExplanation; got GlobalExplanation\. Use .*_local"),
+        (plots.pair, r"takes InteractionExplanation; .* explain_interaction\(first, second\)"),
+        (plots.three_way, r"takes InteractionExplanation; .* explain_interaction\(first, second, third\)"),
+        (plots.interaction_matrix, r"takes InteractionStrength; .* interaction_strength\(\)"),
+    ],
+)
+def test_a_model_is_no_explanation_and_the_error_says_where_to_get_one(draw: Any, match: str) -> None:
+    with pytest.raises(UserError, match=match):
+        draw(model_of())
 
 
 def test_importing_the_plots_loads_no_drawing_library() -> None:

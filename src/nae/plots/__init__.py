@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from nae.errors import ConfigError
+from nae.errors import ConfigError, UserError
 from nae.explanation.interaction import InteractionExplanation
 from nae.explanation.local import LocalExplanation
 from nae.explanation.shapes import GlobalExplanation
@@ -62,6 +62,7 @@ def shape(
     backend
         'matplotlib' or 'plotly'.
     """
+    _check(explanation, GlobalExplanation, "explain_global()")
     layout = lay_out_shape(explanation, feature, output=output, unit=unit, max_levels=max_levels)
     return _draw("shape", "draw_shape", backend, layout, ax=ax)
 
@@ -80,6 +81,7 @@ def shapes(
     backend: str = "matplotlib",
 ) -> Any:
     """Draw a page of features, the most important first, on one scale unless ``share_scale=False``."""
+    _check(explanation, GlobalExplanation, "explain_global()")
     names = None if features is None else tuple(features)
     layouts = lay_out_shapes(
         explanation, features=names, output=output, unit=unit, max_levels=max_levels, share_scale=share_scale
@@ -98,6 +100,7 @@ def importance(
     backend: str = "matplotlib",
 ) -> Any:
     """Draw how much every feature's contribution varies, and how much of that its own value explains."""
+    _check(explanation, GlobalExplanation, "explain_global()")
     layout = lay_out_importance(explanation, output=output, unit=unit, max_features=max_features)
     return _draw("bars", "draw_importance", backend, layout, ax=ax, title=title)
 
@@ -113,6 +116,7 @@ def waterfall(
     backend: str = "matplotlib",
 ) -> Any:
     """Draw one row from intercept to score: every contribution with its bounds, own effect and context."""
+    _check(explanation, LocalExplanation, "explain_local(X)")
     layout = lay_out_waterfall(explanation, row, output=output, unit=unit, max_features=max_features)
     return _draw("bars", "draw_waterfall", backend, layout, ax=ax)
 
@@ -142,6 +146,7 @@ def pair(
     ax, backend
         As in :func:`shape`.
     """
+    _check(explanation, InteractionExplanation, "explain_interaction(first, second)")
     layout = lay_out_map(explanation, output=output, unit=unit, effect=effect, kind=kind)
     return _draw("maps", "draw_map", backend, layout, ax=ax)
 
@@ -158,6 +163,7 @@ def three_way(
     backend: str = "matplotlib",
 ) -> Any:
     """Draw what three features do together: one map of the first two per value of the third."""
+    _check(explanation, InteractionExplanation, "explain_interaction(first, second, third)")
     layouts = lay_out_panels(explanation, output=output, unit=unit, effect=effect)
     return _draw("maps", "draw_panels", backend, layouts, figure=figure, title=title, n_columns=n_columns)
 
@@ -172,6 +178,7 @@ def interaction_matrix(
     backend: str = "matplotlib",
 ) -> Any:
     """Draw who changes how whom counts, from ``interaction_strength()``."""
+    _check(strength, InteractionStrength, "interaction_strength()")
     layout = lay_out_matrix(strength, output=output, unit=unit, max_features=max_features)
     return _draw("maps", "draw_matrix", backend, layout, ax=ax)
 
@@ -208,8 +215,16 @@ def compare(
     backend: str = "matplotlib",
 ) -> Any:
     """Draw two models over each other, feature by feature."""
+    for explanation in (first, second):
+        _check(explanation, GlobalExplanation, "explain_global()")
     layouts = lay_out_compare(first, second, features=features, output=output, unit=unit, names=names)
     return _draw("shape", "draw_compare", backend, layouts, figure=figure, n_columns=n_columns)
+
+
+def _check(given: Any, kind: type, source: str) -> None:
+    """Check that a picture is given its kind of explanation: a model is the likeliest mistake."""
+    if not isinstance(given, kind):
+        raise UserError(f"This picture takes {kind.__name__}; got {type(given).__name__}. Use the model's {source}.")
 
 
 def _draw(module: str, function: str, backend: str, layout: Any, **options: Any) -> Any:
