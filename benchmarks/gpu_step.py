@@ -24,13 +24,24 @@ __all__ = ["main", "step_seconds"]
 
 
 def step_seconds(
-    n_features: int, *, n_experts: int, n_members: int, batch_size: int, n_rows: int, device: str, n_epochs: int = 6
+    n_features: int,
+    *,
+    n_experts: int,
+    n_members: int,
+    batch_size: int,
+    n_rows: int,
+    device: str,
+    n_epochs: int = 6,
+    hidden_dim: int = 32,
+    gate_rank: int = 64,
+    n_knots: int = 128,
+    is_compiled: bool = False,
 ) -> float:
     """Return the seconds of one step, everything included, after the first epoch."""
     random = np.random.default_rng(0)
     X = random.standard_normal((n_rows, n_features))
     columns = Columns(tuple(X.T))
-    schema = build_schema(columns, infer_kinds(columns), np.ones(n_rows), n_knots=128)
+    schema = build_schema(columns, infer_kinds(columns), np.ones(n_rows), n_knots=n_knots)
     cells = schema.locate(columns, dtype=np.float32)
     rows = TrainingRows(
         RowCells(torch.as_tensor(padded_slots(schema)[cells.slot]), torch.as_tensor(cells.fraction)),
@@ -38,12 +49,18 @@ def step_seconds(
         torch.ones(n_rows),
         None,
     ).to(torch.device(device))
-    gate = "low-rank" if n_features * n_experts > 128 else "additive"
     config = NetworkConfig(
-        gate=gate, n_experts=n_experts, n_active=n_experts, n_members=n_members, hidden_dim=32, gate_rank=64
+        gate="low-rank" if n_features * n_experts > 2 * gate_rank else "additive",
+        n_experts=n_experts,
+        n_active=n_experts,
+        n_members=n_members,
+        hidden_dim=hidden_dim,
+        gate_rank=gate_rank,
     )
     generator = torch.Generator().manual_seed(0)
     network = Network(config, piecewise_inputs(schema, 48), 1, generator=generator).to(device)
+    if is_compiled:
+        network.compile()
     training = TrainingConfig(batch_size=batch_size, max_epochs=n_epochs, variation_penalty=0.1, context_penalty=0.05)
     history = train(network, rows, None, make_loss("squared"), training, generator=generator)
     seconds = history.column("seconds")

@@ -79,7 +79,11 @@ def test_wide_tables_have_fewer_knots_and_as_many_levels():
 def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
     found = settings(n_rows=32_000).network
     assert (found.n_experts, found.hidden_dim) == (16, 64)
-    for other in (settings(n_rows=31_999), settings(n_rows=32_000, encoder="mlp")):
+    for other in (
+        settings(n_rows=31_999),
+        settings(n_rows=32_000, n_features=65),
+        settings(n_rows=32_000, encoder="mlp"),
+    ):
         assert (other.network.n_experts, other.network.hidden_dim) == (8, 32)
 
 

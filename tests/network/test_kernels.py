@@ -1,5 +1,7 @@
 """The compiled kernels give what torch's operations give, values and gradients."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -71,6 +73,11 @@ def test_threads_share_everything_once() -> None:
         seen: list[int] = []
         kernels.share(count, lambda first, last, seen=seen: seen.extend(range(first, last)))
         assert sorted(seen) == list(range(count))
+
+
+def test_without_numba_torch_does_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not can_compile(NetworkConfig(**SHAPE))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ __all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
 SMALL = 256  # up to this many rows: full batches, no validation, float64
 
 LARGE = 32_000  # from so many rows on: twice the experts at twice the width
+_WIDE = 64  # but not with more features than this: four times the price, and nothing gained
 
 _MAX_STEPS = 12_000
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
@@ -107,7 +108,7 @@ def _table_sizes(given: int | None, n_features: int, network: NetworkConfig) -> 
 
 def _network(params: dict[str, Any], *, n_rows: int, n_features: int) -> NetworkConfig:
     is_small, is_mlp = n_rows <= SMALL, params["encoder"] == "mlp"
-    is_large = n_rows >= LARGE and not is_mlp
+    is_large = n_rows >= LARGE and n_features <= _WIDE and not is_mlp
     variant = VARIANTS[params["variant"]]
     n_experts = params["n_experts"]
     if n_experts is None:

@@ -5,7 +5,6 @@ torch's own operations stay the reference, and what runs on a GPU, in double pre
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -28,8 +27,16 @@ def can_compile(config: NetworkConfig) -> bool:
         and config.n_active == config.n_experts > 1
         and config.gate != "diagonal"
         and not config.expert_dropout
-        and find_spec("numba") is not None
+        and _has_numba()
     )
+
+
+def _has_numba() -> bool:
+    try:
+        import numba  # noqa: F401
+    except ImportError:  # not installed, or not for this numpy
+        return False
+    return True
 
 
 class Kernels:

@@ -1,0 +1,49 @@
+"""What a training step costs on a CPU, with torch alone and with compiled kernels.
+
+Run as a module::
+
+    python -m benchmarks.cpu_step --out benchmarks/results/cpu_step.json
+
+Sizes are those that the defaults give some tables of the suite; both ways run in one process, one after the other.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+
+from benchmarks.gpu_step import step_seconds
+
+__all__ = ["SIZES", "main"]
+
+SIZES = {
+    "Housing": {"n_features": 8, "n_experts": 8, "hidden_dim": 32, "batch_size": 512, "n_knots": 128},
+    "Bank marketing": {"n_features": 16, "n_experts": 16, "hidden_dim": 64, "batch_size": 512, "n_knots": 128},
+    "Beijing air": {"n_features": 16, "n_experts": 16, "hidden_dim": 64, "batch_size": 1024, "n_knots": 128},
+    "Ames": {"n_features": 79, "n_experts": 8, "hidden_dim": 32, "batch_size": 256, "n_knots": 103},
+    "Blog feedback": {"n_features": 280, "n_experts": 8, "hidden_dim": 32, "batch_size": 512, "n_knots": 32},
+}
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--steps", type=int, default=40, help="steps measured of each")
+    parser.add_argument("--out", type=Path, default=None)
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    table = []
+    for name, size in SIZES.items():
+        # Two epochs: the first compiles and warms up.
+        setup = {**size, "n_rows": given.steps * size["batch_size"], "n_members": 8, "gate_rank": 32, "n_epochs": 2}
+        plain, compiled = (1e3 * step_seconds(**setup, device="cpu", is_compiled=flag) for flag in (False, True))
+        table.append({"table": name, **size, "torch_ms": plain, "compiled_ms": compiled, "ratio": plain / compiled})
+        print(f"{name:<16} torch {plain:8.1f} ms   compiled {compiled:8.1f} ms   ratio {plain / compiled:5.2f}")
+    if given.out:
+        given.out.write_text(json.dumps({"threads": given.threads, "members": 8, "steps": table}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
