@@ -1,0 +1,47 @@
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nae import NAEClassifier, NAERegressor
+
+PAGE = Path(__file__).parents[2] / "docs" / "fitting.md"
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
+        exec(compile(block, PAGE.name, "exec"), found)  # noqa: S102
+    return found
+
+
+def test_columns_are_taken_as_the_page_about_fitting_says(names: dict[str, Any]) -> None:
+    kinds = {feature.name: feature.kind for feature in names["model"].model_.schema.features}
+    assert kinds == {"size": "number", "town": "category", "garden": "boolean", "sold": "number"}
+
+
+def test_an_exposure_multiplies_a_rate_as_the_page_says(names: dict[str, Any]) -> None:
+    np.testing.assert_allclose(names["expected"], names["per_year"] * names["years"], rtol=1e-6)
+
+
+def test_the_page_names_parameters_that_there_are(names: dict[str, Any]) -> None:
+    listed = PAGE.read_text().partition("## Parameters worth knowing")[2]
+    first_cells = [line.split("|")[1] for line in listed.splitlines() if line.startswith("| `")]
+    found = {word for cell in first_cells for word in re.findall(r"`(\w+)`", cell)}
+    assert found - {"eval_set"} <= set(NAERegressor().get_params()) & set(NAEClassifier().get_params())
+    assert names["probability"].shape == (400, 2)
+
+
+def test_shared_parameters_are_documented_in_the_same_words() -> None:
+    def described(estimator: type) -> dict[str, str]:
+        text = (estimator.__doc__ or "").partition("Parameters\n")[2].partition("Attributes\n")[0]
+        parts = re.split(r"^    (?=\w[\w, ]* : )", text, flags=re.MULTILINE)[1:]
+        return dict(part.split(" : ", 1) for part in parts)
+
+    one, other = described(NAERegressor), described(NAEClassifier)
+    shared = one.keys() & other.keys()
+    assert len(shared) > 25
+    assert [name for name in sorted(shared) if one[name].strip() != other[name].strip()] == []
