@@ -7,7 +7,7 @@ import numpy as np
 from nae._optional import require
 from nae._typing import AnyArray
 from nae.encoding.columns import is_missing
-from nae.errors import UserError, did_you_mean
+from nae.plots.style import pick_output
 
 if TYPE_CHECKING:
     from nae.explanation.local import LocalExplanation
@@ -20,7 +20,7 @@ def to_shap(explanation: "LocalExplanation", output: str | int | None = None) ->
     shap = require("shap", extra="bench")
     picked: Any = slice(None) if len(explanation.outputs) > 1 else 0
     if output is not None:
-        picked = _output_index(explanation, output)
+        picked = pick_output(explanation.outputs, output)
     is_one = isinstance(picked, int)
     data, shown = _data(explanation.columns)
     base = np.broadcast_to(explanation.intercept[picked], (len(explanation), *np.shape(explanation.intercept[picked])))
@@ -35,17 +35,6 @@ def to_shap(explanation: "LocalExplanation", output: str | int | None = None) ->
         upper_bounds=explanation.upper[..., picked],
         main_effects=explanation.own[..., picked],
     )
-
-
-def _output_index(explanation: "LocalExplanation", output: str | int) -> int:
-    names = explanation.outputs
-    if isinstance(output, str):
-        if output not in names:
-            raise UserError(f"No output is called {output!r}.{did_you_mean(output, names)}")
-        return names.index(output)
-    if not -len(names) <= output < len(names):
-        raise UserError(f"An output's position must be in [0, {len(names) - 1}]; got {output}.")
-    return output % len(names)
 
 
 def _data(columns: tuple[AnyArray, ...]) -> tuple[AnyArray, AnyArray | None]:

@@ -178,6 +178,12 @@ def _draw_levels(ax: "Axes", layout: ShapeLayout, *, width: int) -> None:
         ax.barh(y, high - low, left=low, height=0.34, color=STYLE.inner, alpha=0.8, linewidth=0, zorder=2)
     for at, level in zip(y, levels, strict=True):
         ax.plot([level.mean, level.mean], [at - 0.34, at + 0.34], color=STYLE.main, linewidth=2.2, zorder=3)
+    _name_levels(ax, layout, width=width)
+
+
+def _name_levels(ax: "Axes", layout: ShapeLayout, *, width: int) -> None:
+    """Write names at the left and shares of the rows at the right."""
+    levels, y = layout.levels, range(len(layout.levels))
     small = "x-small" if len(levels) > 14 else "small"
     ax.set_yticks(y, shorten_all([level.label for level in levels], width), fontsize=small, parse_math=False)
     for text, level in zip(ax.get_yticklabels(), levels, strict=True):

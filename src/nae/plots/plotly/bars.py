@@ -1,8 +1,9 @@
 """Importance bars and the waterfall of one row."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from nae.plots.layouts.bars import ImportanceLayout, WaterfallLayout
+from nae.plots.layouts.bars import ImportanceLayout, Step, WaterfallLayout
 from nae.plots.plotly.canvas import graph, new_figure, plain, set_places
 from nae.plots.style import STYLE, decimals_for, format_fixed
 
@@ -72,26 +73,7 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
                 hoverinfo="text",
             )
         )
-    figure.add_trace(
-        go.Scatter(
-            x=[step.end for step in steps],
-            y=places,
-            mode="markers",
-            marker={"symbol": "line-ns", "size": 16, "line": {"width": 1.5, "color": STYLE.ink}},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [step.upper - step.end for step in steps],
-                "arrayminus": [step.end - step.lower for step in steps],
-                "color": STYLE.soft,
-                "thickness": 1,
-                "width": 4,
-            },
-            name="total, with guaranteed bounds",
-            hovertext=hover,
-            hoverinfo="text",
-        )
-    )
+    figure.add_trace(_totals(steps, hover))
     figure.add_vline(x=layout.intercept, line={"color": STYLE.soft, "dash": "dash", "width": 1})
     figure.add_vline(x=layout.score, line={"color": STYLE.ink, "width": 1})
     figure.update_layout(barmode="overlay", bargap=0.35)
@@ -100,15 +82,37 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
     return figure
 
 
+def _totals(steps: Sequence[Step], hover: list[str]) -> Any:
+    """Return where every step ends, with its bounds."""
+    return graph().Scatter(
+        x=[step.end for step in steps],
+        y=list(range(len(steps))),
+        mode="markers",
+        marker={"symbol": "line-ns", "size": 16, "line": {"width": 1.5, "color": STYLE.ink}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [step.upper - step.end for step in steps],
+            "arrayminus": [step.end - step.lower for step in steps],
+            "color": STYLE.soft,
+            "thickness": 1,
+            "width": 4,
+        },
+        name="total, with guaranteed bounds",
+        hovertext=hover,
+        hoverinfo="text",
+    )
+
+
 def _hatch(colour: str | list[str]) -> dict[str, Any]:
     return {"shape": "/", "bgcolor": colour, "fgcolor": STYLE.paper, "solidity": 0.25, "size": 7}
 
 
-def _own_colour(step: Any) -> str:
+def _own_colour(step: Step) -> str:
     return STYLE.positive if step.own_end >= step.start else STYLE.negative
 
 
-def _shift_colour(step: Any) -> str:
+def _shift_colour(step: Step) -> str:
     return STYLE.accent_soft if step.end >= step.own_end else STYLE.band
 
 

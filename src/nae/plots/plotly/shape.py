@@ -120,30 +120,34 @@ def _number_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
         traces.append(_band(x, layout.low, layout.high, inner, "90 % of rows", has_legend=has_legend))
     line = {"color": STYLE.main, "width": 2.5}
     traces.append(go.Scatter(x=x, y=layout.mean, mode="lines", line=line, name="mean effect", showlegend=has_legend))
+    return [*traces, *_beside(layout)]
+
+
+def _beside(layout: ShapeLayout) -> list[Any]:
+    """Return what is no number, right of the numbers: *missing*, and *unseen* where it is shown."""
     span = layout.x_range[1] - layout.x_range[0]
-    for at, level in enumerate(layout.levels):
-        traces.append(
-            go.Scatter(
-                x=[layout.x_range[1] + (0.06 + 0.09 * at) * span],
-                y=[level.mean],
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [level.upper - level.mean],
-                    "arrayminus": [level.mean - level.lower],
-                    "color": STYLE.inner,
-                    "thickness": 6,
-                    "width": 0,
-                },
-                mode="markers+text",
-                text=[level.label],
-                textposition="top center",
-                marker={"color": STYLE.main, "symbol": "line-ew-open", "size": 16},
-                name=level.label,
-                showlegend=False,
-            )
+    return [
+        graph().Scatter(
+            x=[layout.x_range[1] + (0.06 + 0.09 * at) * span],
+            y=[level.mean],
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [level.upper - level.mean],
+                "arrayminus": [level.mean - level.lower],
+                "color": STYLE.inner,
+                "thickness": 6,
+                "width": 0,
+            },
+            mode="markers+text",
+            text=[level.label],
+            textposition="top center",
+            marker={"color": STYLE.main, "symbol": "line-ew-open", "size": 16},
+            name=level.label,
+            showlegend=False,
         )
-    return traces
+        for at, level in enumerate(layout.levels)
+    ]
 
 
 def _level_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
