@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from nae import NAERegressor
+from nae.estimators import fitting
 from nae.network import NetworkConfig
 from nae.network.cells import RowCells
 from nae.network.kernels import Kernels, can_compile
@@ -94,3 +96,20 @@ def test_without_numba_torch_does_everything(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_has_no_kernel_is_left_to_torch(change: dict[str, object]) -> None:
     assert can_compile(NetworkConfig(**SHAPE))
     assert not can_compile(NetworkConfig(**{**SHAPE, **change}))
+
+
+def test_a_compiled_fit_ends_where_a_plain_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    X = random.normal(size=(600, 4))
+    y = X[:, 0] * np.sign(X[:, 1]) + X[:, 2]
+    compiled: list[Network] = []
+    plain_compile = Network.compile
+    monkeypatch.setattr(Network, "compile", lambda network: (compiled.append(network), plain_compile(network)))
+
+    def predictions(worth_compiling: float) -> np.ndarray:
+        monkeypatch.setattr(fitting, "_WORTH_COMPILING", worth_compiling)
+        return NAERegressor(n_members=3, n_experts=5, max_epochs=8, random_state=0).fit(X, y).predict(X)
+
+    plain, fast = predictions(np.inf), predictions(0)
+    assert len(compiled) == 1
+    np.testing.assert_allclose(fast, plain, atol=1e-3 * y.std())
