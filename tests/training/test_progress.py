@@ -40,6 +40,11 @@ def test_the_bar_says_which_package_it_needs(monkeypatch):
         pass
 
 
+def test_a_history_prints_in_a_line():
+    history = History([Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, 1.2, 0.8, 0.25)], best_epoch=2)
+    assert repr(history) == "History(2 epochs, the best is 2; ran all epochs)"
+
+
 def test_a_history_is_a_list_of_epochs():
     history = History(epochs(), best_epoch=2)
     assert len(history) == 2

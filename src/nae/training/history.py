@@ -31,6 +31,9 @@ class History:
     def __len__(self) -> int:
         return len(self.epochs)
 
+    def __repr__(self) -> str:
+        return f"History({len(self)} epochs, the best is {self.best_epoch}; {self.stopped})"
+
     def __iter__(self) -> Iterator[Epoch]:
         return iter(self.epochs)
 
