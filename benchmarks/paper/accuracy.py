@@ -1,11 +1,9 @@
 """All models on all tables of the paper, and NAE-D among the additive ones."""
 
-from dataclasses import replace
-
 from benchmarks.models import entry_named
 from benchmarks.paper.drawing import Panel, draw_panels
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
-from benchmarks.paper.runs import DEFAULT, LEAST_DROPOUT, PAPER, Run, Settings, settings
+from benchmarks.paper.runs import DEFAULT, PAPER, Run, Settings, settings
 from benchmarks.paper.tables import N_FOLDS, is_at_hand
 from benchmarks.paper.verdicts import Figure, Line, Measured, comparison, with_reason
 from benchmarks.tables import markdown_table
@@ -50,7 +48,6 @@ REASONS = {
     ("income", "node-ga2m"): "compact re-implementation, not tuned",
 }
 DIAGONAL: Settings = settings(variant="nae-d", gate="auto", n_experts=64)
-LEAST: Settings = settings(variant="nae-d", gate="auto", n_experts=64, **LEAST_DROPOUT)
 
 
 def repeated(data: str, model: str, chosen: Settings = ()) -> list[Run]:
@@ -183,10 +180,9 @@ def _overview(results: Results) -> str:
 
 
 def _diagonal_runs() -> list[Run]:
-    runs = [
+    return [
         run for data in ("housing", "income") for model in (PAPER, DEFAULT) for run in repeated(data, model, DIAGONAL)
     ]
-    return [*runs, *repeated("housing", PAPER, LEAST)]
 
 
 def _show_diagonal(results: Results) -> Section:
@@ -202,9 +198,6 @@ def _show_diagonal(results: Results) -> Section:
                 tolerance=0.01 if data == "housing" else 0.003,
             )
         )
-        least = _measured(results, data, PAPER, LEAST)
-        if least.values:
-            lines.append(replace(lines[-1], label=f"{lines[-1].label}, least dropout", mode=least, default=Measured()))
         lines += [_line(results, data, name, f"{entry_named(name).paper_label}, {LABELS[data]}") for name in ADDITIVE]
     text = (
         "K = 64 experts, a diagonal gate, Gumbel noise in training only. The paper does not give NAE-D's other "

@@ -19,8 +19,6 @@ TABLE = {
     "tightness": ((0.860, 0.0), (0.895, 0.018), (0.953, 0.011), (0.988, 0.0), (0.999, 0.0), (1.0, 0.0)),
     "rmse": ((0.451, 0.003), (0.450, 0.002), (0.451, 0.003), (0.458, 0.003), (0.515, 0.008), (0.582, 0.008)),
 }
-UNBIASED = (1.0, 10.0, 100.0)
-"""Strengths that are run with the released code's reading of the penalty, too."""
 DIALS = (0.7, 0.8, 0.9, 0.95, 1.0)
 NAM = Run("housing", PAPER, settings(n_experts=1))
 EBM, EB2M = Run("housing", "ebm-additive"), Run("housing", "ebm")
@@ -41,11 +39,6 @@ def lambda_run(model: str, strength: float) -> Run:
     if strength == 0.1:  # both modes have it
         return Run("housing", model)
     return Run("housing", model, settings(variation_penalty=strength))
-
-
-def _unbiased_run(strength: float) -> Run:
-    """Return the run whose penalty is as strong as that of the released code: over K − 1 experts, where K = 4."""
-    return Run("housing", PAPER, settings(variation_penalty=round(strength * 4 / 3, 4)))
 
 
 def _panels(results: Results, labelled: Sequence[tuple[str, Run]], feature: str = "Longitude") -> list[Panel]:
@@ -126,8 +119,7 @@ def _longitude_claims(results: Results) -> list[Claim]:
 
 def _lambda_runs() -> list[Run]:
     runs = [lambda_run(model, strength) for model in (PAPER, DEFAULT) for strength in LAMBDAS]
-    runs += [default_run("housing", additivity=dial) for dial in DIALS]
-    return [*runs, *(_unbiased_run(strength) for strength in UNBIASED)]
+    return [*runs, *(default_run("housing", additivity=dial) for dial in DIALS)]
 
 
 def _lambda_lines(results: Results, metric: str, label: str, figures: Sequence[tuple[float, float]]) -> list[Line]:
@@ -144,22 +136,6 @@ def _lambda_lines(results: Results, metric: str, label: str, figures: Sequence[t
         )
         for strength, (value, spread) in zip(LAMBDAS, figures, strict=True)
     ]
-
-
-def _unbiased_lines(results: Results) -> list[Line]:
-    """Return what the released code's reading of the penalty gives, where it has been run."""
-    lines = [
-        Line(
-            f"{label}, λ = {strength:g} over K − 1",
-            Figure(TABLE[metric][LAMBDAS.index(strength)][0], TABLE[metric][LAMBDAS.index(strength)][1] or None),
-            results.measured([_unbiased_run(strength)], metric),
-            is_lower_better=True if metric == "rmse" else None,
-            tolerance=0.01 if metric == "rmse" else 0.05,
-        )
-        for metric, label in (("additivity", "additivity"), ("tightness", "tightness"), ("rmse", "RMSE"))
-        for strength in UNBIASED
-    ]
-    return [line for line in lines if line.mode.values]
 
 
 def _dial_lines(results: Results) -> list[Line]:
@@ -185,7 +161,7 @@ def _show_lambda(results: Results) -> Section:
     exact = _lambda_lines(results, "additivity_by_value", "additivity by exact value", TABLE["additivity"])
     lines = with_reason(lines, "another estimate of E[c | x], bounds over a whole bin, λ binds less: see above")
     exact = with_reason(exact, "a guess at the paper's estimate: not it")
-    every = [*lines, *exact, *_unbiased_lines(results), *_dial_lines(results)]
+    every = [*lines, *exact, *_dial_lines(results)]
     labelled = [(f"penalty {strength:g}", lambda_run(PAPER, strength)) for strength in LAMBDAS]
     ours = [(f"penalty {strength:g}, default", lambda_run(DEFAULT, strength)) for strength in LAMBDAS]
     caption = "Longitude for six strengths of the penalty, paper mode"

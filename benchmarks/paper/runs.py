@@ -8,19 +8,7 @@ from typing import Any
 
 from nae.errors import FormatError
 
-__all__ = [
-    "DEFAULT",
-    "LEAST_DROPOUT",
-    "PAPER",
-    "TABLE",
-    "Run",
-    "Settings",
-    "Value",
-    "default_run",
-    "is_ours",
-    "paper_run",
-    "settings",
-]
+__all__ = ["DEFAULT", "PAPER", "TABLE", "Run", "Settings", "Value", "default_run", "is_ours", "paper_run", "settings"]
 
 Value = float | int | str | None
 Settings = tuple[tuple[str, Value], ...]
@@ -31,14 +19,6 @@ DEFAULT = "default"
 """Our estimators as they come."""
 TABLE = "table"
 """No model: the table is read and counted."""
-
-LEAST_DROPOUT: dict[str, Value] = {
-    "encoder_dropout": 0.0,
-    "expert_dropout": 0.1,
-    "max_epochs": 150,
-    "early_stopping_rounds": 37,
-}
-"""The least dropout in the paper's ranges, and epochs that suffice then: for variants whose own it does not give."""
 
 LONGEST = 120
 """Characters of a folder's name; file systems allow about twice as many."""

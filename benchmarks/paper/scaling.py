@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from benchmarks.paper.drawing import Panel, draw_panels
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
-from benchmarks.paper.runs import DEFAULT, LEAST_DROPOUT, PAPER, Run, Value, settings
+from benchmarks.paper.runs import DEFAULT, PAPER, Run, settings
 from benchmarks.paper.verdicts import Figure, Line, comparison, with_reason
 
-__all__ = ["EXPERIMENTS", "least_runs"]
+__all__ = ["EVEN_GRID", "EXPERIMENTS", "K_LAMBDA", "K_LAMBDAS", "even_run", "grid_run"]
 
 EVEN_LAMBDAS = (0.0, 0.1, 1.0, 10.0, 100.0)
 EVEN = ((0.462, 0.002), (0.460, 0.002), (0.483, 0.001), (0.551, 0.002), (0.585, 0.003))
@@ -37,24 +37,14 @@ MANY = 32
 """From so many experts on, fewer knots: the tables of the gate would fill gigabytes otherwise."""
 
 
-LEAST_GRID = ((16, 2), (32, 4), (64, 8), (64, 16))
-"""Cells that are also run with the least dropout."""
-
-
-def _even_run(model: str, n_experts: int, n_active: int, strength: float, *, has_dropout: bool = True) -> Run:
-    values: dict[str, Value] = {"n_knots": 1024} if model == PAPER and n_experts >= MANY else {}
-    if not has_dropout:
-        values |= LEAST_DROPOUT
+def even_run(model: str, n_experts: int, n_active: int, strength: float) -> Run:
+    """Return a run of NAE-E."""
+    values = {"n_knots": 1024} if model == PAPER and n_experts >= MANY else {}
     chosen = settings(variant="nae-e", n_experts=n_experts, n_active=n_active, variation_penalty=strength, **values)
     return Run("housing", model, chosen)
 
 
-def least_runs() -> list[Run]:
-    """Return the cells of NAE-E's grid that are run with the least dropout."""
-    return [_even_run(PAPER, k, c, 0.0, has_dropout=False) for k, c in LEAST_GRID]
-
-
-def _run(model: str, n_experts: int, *, n_active: int | None = None, strength: float = 0.1) -> Run:
+def grid_run(model: str, n_experts: int, *, n_active: int | None = None, strength: float = 0.1) -> Run:
     """Return a run; where the numbers are the mode's own, the run of the mode."""
     n_active = n_active or n_experts
     own = 4 if model == PAPER else 8
@@ -81,12 +71,12 @@ def _lines(results: Results, cells: Sequence[tuple[str, Figure, Run, Run]], digi
 
 
 def _even_runs() -> list[Run]:
-    return [_even_run(model, 32, 16, strength) for model in MODES for strength in EVEN_LAMBDAS]
+    return [even_run(model, 32, 16, strength) for model in MODES for strength in EVEN_LAMBDAS]
 
 
 def _show_even(results: Results) -> Section:
     cells = [
-        (f"λ = {strength:g}", Figure(*figure), _even_run(PAPER, 32, 16, strength), _even_run(DEFAULT, 32, 16, strength))
+        (f"λ = {strength:g}", Figure(*figure), even_run(PAPER, 32, 16, strength), even_run(DEFAULT, 32, 16, strength))
         for strength, figure in zip(EVEN_LAMBDAS, EVEN, strict=True)
     ]
     lines = _lines(results, cells)
@@ -94,7 +84,7 @@ def _show_even(results: Results) -> Section:
     for model, word in ((PAPER, "paper mode"), (DEFAULT, "default")):
         panels = []
         for strength in EVEN_LAMBDAS:
-            run = _even_run(model, 32, 16, strength)
+            run = even_run(model, 32, 16, strength)
             shapes, report = results.shapes(run), results.report(run)
             if shapes is not None and report is not None and "Longitude" in shapes.feature_names:
                 panels.append(Panel(f"penalty {strength:g}", f"RMSE {report.rmse:.3f}", shapes, "Longitude"))
@@ -110,20 +100,20 @@ def _show_even(results: Results) -> Section:
 
 
 def _grid_runs() -> list[Run]:
-    runs = [_run(model, k, n_active=c) for model in MODES for k, c in GRID]
-    return [*runs, *(_even_run(model, k, c, 0.0) for model in MODES for k, c in EVEN_GRID), *least_runs()]
+    runs = [grid_run(model, k, n_active=c) for model in MODES for k, c in GRID]
+    return [*runs, *(even_run(model, k, c, 0.0) for model in MODES for k, c in EVEN_GRID)]
 
 
 def _show_grid(results: Results) -> Section:
     cells = [
-        (f"NAE, K = {k}, C = {c}", Figure(*figure), _run(PAPER, k, n_active=c), _run(DEFAULT, k, n_active=c))
+        (f"NAE, K = {k}, C = {c}", Figure(*figure), grid_run(PAPER, k, n_active=c), grid_run(DEFAULT, k, n_active=c))
         for (k, c), figure in GRID.items()
     ]
     cells += [
-        (f"NAE-E, K = {k}, C = {c}", Figure(*figure), _even_run(PAPER, k, c, 0.0), _even_run(DEFAULT, k, c, 0.0))
+        (f"NAE-E, K = {k}, C = {c}", Figure(*figure), even_run(PAPER, k, c, 0.0), even_run(DEFAULT, k, c, 0.0))
         for (k, c), figure in EVEN_GRID.items()
     ]
-    lines = with_reason([*_lines(results, cells), *_least_lines(results)], OTHERS)
+    lines = with_reason(_lines(results, cells), OTHERS)
     text = (
         "RMSE on Housing, one seed. λ = 0.1 for NAE, as in the main experiments; 0 for NAE-E, since the paper's "
         "figure at K = 32, C = 16 is the one it gives for λ = 0 elsewhere. At K = C = 16 equal weights leave the gate "
@@ -134,20 +124,8 @@ def _show_grid(results: Results) -> Section:
     return Section([text, comparison(lines)], lines)
 
 
-def _least_lines(results: Results) -> list[Line]:
-    lines = [
-        Line(
-            f"NAE-E, K = {k}, C = {c}, least dropout",
-            Figure(*EVEN_GRID[k, c]),
-            results.measured([run], "rmse"),
-        )
-        for (k, c), run in zip(LEAST_GRID, least_runs(), strict=True)
-    ]
-    return [line for line in lines if line.mode.values]
-
-
 def _k_lambda_runs() -> list[Run]:
-    return [_run(model, k, strength=strength) for model in MODES for k in K_LAMBDA for strength in K_LAMBDAS]
+    return [grid_run(model, k, strength=strength) for model in MODES for k in K_LAMBDA for strength in K_LAMBDAS]
 
 
 def _show_k_lambda(results: Results) -> Section:
@@ -155,8 +133,8 @@ def _show_k_lambda(results: Results) -> Section:
         (
             f"K = {k}, λ = {strength:g}",
             Figure(value),
-            _run(PAPER, k, strength=strength),
-            _run(DEFAULT, k, strength=strength),
+            grid_run(PAPER, k, strength=strength),
+            grid_run(DEFAULT, k, strength=strength),
         )
         for k, row in K_LAMBDA.items()
         for strength, value in zip(K_LAMBDAS, row, strict=True)

@@ -11,9 +11,8 @@ from benchmarks.paper.drawing import Panel, draw_panels
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
 from benchmarks.paper.runs import DEFAULT, PAPER, Run, Settings, settings
 from benchmarks.paper.verdicts import Figure, Line, comparison, with_reason
-from nae import presets
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["ADDITIVITIES", "EXPERIMENTS", "LAMBDAS", "lambda_run"]
 
 N_SEEDS = 3
 LAMBDAS = (0.1, 1.0, 10.0)
@@ -152,14 +151,9 @@ def _multimodal_claims(results: Results) -> list[Claim]:
 # The variation penalty
 
 
-def _lambda_run(model: str, strength: float) -> Run:
+def lambda_run(model: str, strength: float) -> Run:
+    """Return the run of the multimodal table at a strength of the penalty."""
     return _run("multimodal", model, variation_penalty=strength)
-
-
-def _dropped_run(strength: float) -> Run:
-    """Return the run with the dropout that the paper has on Housing, which paper mode leaves out of simulations."""
-    own = {name: presets.paper("housing")[name] for name in ("encoder_dropout", "expert_dropout")}
-    return _run("multimodal", PAPER, variation_penalty=strength, **own)
 
 
 def _show_lambda(results: Results) -> Section:
@@ -167,8 +161,8 @@ def _show_lambda(results: Results) -> Section:
         Line(
             f"additivity at λ = {strength:g}",
             Figure(paper),
-            results.measured([_lambda_run(PAPER, strength)], "additivity"),
-            results.measured([_lambda_run(DEFAULT, strength)], "additivity"),
+            results.measured([lambda_run(PAPER, strength)], "additivity"),
+            results.measured([lambda_run(DEFAULT, strength)], "additivity"),
             is_lower_better=None,
             tolerance=0.1,
         )
@@ -178,8 +172,8 @@ def _show_lambda(results: Results) -> Section:
         Line(
             f"additivity by exact value at λ = {strength:g}",
             Figure(paper),
-            results.measured([_lambda_run(PAPER, strength)], "additivity_by_value"),
-            results.measured([_lambda_run(DEFAULT, strength)], "additivity_by_value"),
+            results.measured([lambda_run(PAPER, strength)], "additivity_by_value"),
+            results.measured([lambda_run(DEFAULT, strength)], "additivity_by_value"),
             is_lower_better=None,
             tolerance=0.1,
         )
@@ -189,13 +183,13 @@ def _show_lambda(results: Results) -> Section:
         Line(
             f"RMSE at λ = {strength:g}",
             None,
-            results.measured([_lambda_run(PAPER, strength)], "rmse"),
-            results.measured([_lambda_run(DEFAULT, strength)], "rmse"),
+            results.measured([lambda_run(PAPER, strength)], "rmse"),
+            results.measured([lambda_run(DEFAULT, strength)], "rmse"),
         )
         for strength in LAMBDAS
     ]
     labelled = [
-        (f"penalty {strength:g}, {word}", _lambda_run(model, strength)) for model, word in MODES for strength in LAMBDAS
+        (f"penalty {strength:g}, {word}", lambda_run(model, strength)) for model, word in MODES for strength in LAMBDAS
     ]
     caption = "The effect of x1 for three strengths of the variation penalty; dashed: the truth"
     pictures = _picture("sim-lambda", caption, _panels(results, labelled, _up, _down), 3)
@@ -374,8 +368,7 @@ def _show_generic(results: Results) -> Section:
 
 
 def _lambda_runs() -> tuple[Run, ...]:
-    runs = [_lambda_run(model, strength) for model, _ in MODES for strength in LAMBDAS]
-    return (*runs, *(_dropped_run(strength) for strength in LAMBDAS))
+    return tuple(lambda_run(model, strength) for model, _ in MODES for strength in LAMBDAS)
 
 
 def _sparse_runs() -> tuple[Run, ...]:
