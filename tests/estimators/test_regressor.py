@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from nae import NAERegressor
-from nae.errors import ConfigError, DataError
+from nae.errors import ConfigError, DataError, NAEWarning
 
 FAST = {"n_members": 1, "n_experts": 3, "hidden_dim": 16, "max_epochs": 100, "random_state": 0}
 
@@ -165,6 +165,20 @@ def test_an_unknown_loss_is_an_error_with_the_nearest_name(X):
 def test_parameters_of_losses_are_checked(X, params, match):
     with pytest.raises(ConfigError, match=match):
         NAERegressor(**params).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"quantile": 0.9}, r"quantile=0\.9 has no effect with loss='squared'; it belongs to loss='quantile'"),
+        ({"huber_delta": 2.0}, r"huber_delta=2\.0 has no effect .* loss='huber'"),
+        ({"loss": "poisson", "tweedie_power": 1.2}, r"tweedie_power=1\.2 has no effect with loss='poisson'"),
+    ],
+)
+def test_a_parameter_of_another_loss_is_not_passed_over_in_silence(X, params, match):
+    with pytest.warns(NAEWarning, match=match) as found:
+        NAERegressor(**params, **FAST | {"max_epochs": 1}).fit(X, np.abs(X[:, 0]))
+    assert [warning.filename for warning in found] == [__file__]  # it points at the call
 
 
 def test_text_as_a_target_is_an_error_with_a_hint(X):

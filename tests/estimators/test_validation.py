@@ -147,7 +147,10 @@ def test_a_splitter_that_needs_groups_is_an_error_with_a_hint(X):
         (np.zeros(N_ROWS, dtype=bool), "validation must leave rows on both sides; it takes 0 of 300 rows"),
         (np.zeros(7, dtype=bool), r"indices or a mask of the validation rows \(300\); got ndarray of shape \(7,\)"),
         ([0.5], r"validation must be a splitter, or the indices or a mask"),
-        (0.2, r"validation must be a splitter, or the indices or a mask .*; got float of shape \(\)"),
+        (
+            0.2,
+            r"got float of shape \(\)\. A share of the rows is validation_size",
+        ),
     ],
 )
 def test_validation_is_checked(X, validation, match):

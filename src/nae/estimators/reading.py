@@ -200,9 +200,10 @@ def _indices(validation: Any, n_rows: int) -> IntArray:
     if indices.dtype == bool and indices.shape == (n_rows,):
         return np.flatnonzero(indices)
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        hint = " A share of the rows is validation_size." if isinstance(validation, float) else ""
         raise ConfigError(
             f"validation must be a splitter, or the indices or a mask of the validation rows ({n_rows}); "
-            f"got {type(validation).__name__} of shape {indices.shape}."
+            f"got {type(validation).__name__} of shape {indices.shape}.{hint}"
         )
     outside = indices[(indices < 0) | (indices >= n_rows)]
     if len(outside):

@@ -1,5 +1,6 @@
 """NAERegressor."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from nae._typing import AnyArray, Array
 from nae.encoding import Columns
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import TargetMoments, check_domain, read_numbers
-from nae.errors import ConfigError, DataError, did_you_mean
+from nae.errors import ConfigError, DataError, NAEWarning, did_you_mean
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
 from nae.estimators.reading import read_offset
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["NAERegressor"]
 
 _LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie")
+_OPTIONS = {"quantile": ("quantile", 0.5), "huber": ("huber_delta", 1.35), "tweedie": ("tweedie_power", 1.5)}
 
 
 class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
@@ -266,6 +268,14 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         if self.loss not in _LOSSES:
             hint = did_you_mean(self.loss, _LOSSES, is_listed=True)
             raise ConfigError(f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{hint}")
+        for owner, (name, default) in _OPTIONS.items():
+            value = getattr(self, name)
+            if self.loss != owner and value != default:
+                warnings.warn(
+                    f"{name}={value!r} has no effect with loss={self.loss!r}; it belongs to loss={owner!r}.",
+                    NAEWarning,
+                    stacklevel=6,  # the call of fit
+                )
         return make_loss(self.loss, quantile=self.quantile, power=self.tweedie_power, delta=self.huber_delta)
 
     def __sklearn_tags__(self) -> Tags:
