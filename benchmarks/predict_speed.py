@@ -10,7 +10,6 @@ clock, which does. The page is ``benchmarks/results/predict_speed.md``; the READ
 """
 
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -26,12 +25,11 @@ import numpy as np
 
 import nae
 from benchmarks.machine import ForeignLoad, describe
+from benchmarks.readme import put
 
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / "runs" / "predict_speed"
 RESULT = ROOT / "benchmarks" / "results" / "predict_speed.md"
-README = ROOT / "README.md"
-START, END = "<!-- predict_speed: start -->", "<!-- predict_speed: end -->"
 ROUNDS = range(5, 26)  # as many as fit into BUDGET seconds
 BUDGET = 30
 BATCH = 10_000
@@ -220,13 +218,6 @@ def details(found: list[Found]) -> list[str]:
     return lines
 
 
-def write_readme(lines: list[str]) -> None:
-    """Put the table between its marks in the README."""
-    text = README.read_text()
-    block = "\n".join([START, "", *lines, "", END])
-    README.write_text(re.sub(f"{START}.*{END}", lambda _: block, text, flags=re.DOTALL))
-
-
 def page(found: list[Found], notes: list[str], busy: float | None) -> str:
     """Return the page."""
     others = "unknown" if busy is None else f"{100 * busy:.0f} %"
@@ -277,7 +268,7 @@ def main() -> None:
             notes.append(f"Peak memory after 1 million rows {before:.0f} MB, after 10 million {after:.0f} MB.")
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(page(found, notes, load.since(time.monotonic() - started)))
-    write_readme(ratios(found))
+    put("predict_speed", "\n".join(ratios(found)))
     print(RESULT.read_text())
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from benchmarks.datasets import DATASETS, OTHERS, Dataset, dataset_named
 from benchmarks.durations import read_duration
 from benchmarks.models import ALL, MODELS, Entry, entry_named
+from benchmarks.readme import put
 from benchmarks.run import execute
 from benchmarks.store import Report, RunConfig, Store
-from benchmarks.tables import render_suite
+from benchmarks.tables import render_suite, render_summary
 
 __all__ = ["add_command", "plan", "run_suite"]
 
@@ -32,6 +33,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--redo-if-loaded", action="store_true", help="repeat runs that shared the machine")
     parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of the runs")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/suite.md"), help="the page to write")
+    parser.add_argument("--readme", action="store_true", help="put the summary into the README, too")
     parser.set_defaults(run=run_suite)
 
 
@@ -51,6 +53,8 @@ def run_suite(given: argparse.Namespace) -> None:
         print(_line(report), flush=True)
         _write(store, given.out)
     _write(store, given.out)
+    if given.readme:
+        put(NAME, render_summary(store.reports(NAME)))
     print(f"wrote {given.out}")
 
 

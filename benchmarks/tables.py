@@ -12,7 +12,9 @@ from benchmarks.models import ALL, OURS, Entry
 from benchmarks.scores import standard_error
 from benchmarks.store import Report
 
-__all__ = ["Duel", "Results", "markdown_table", "render_suite"]
+__all__ = ["Duel", "Results", "markdown_table", "render_suite", "render_summary"]
+
+_SUMMARY = (OURS, "lightgbm", "xgboost", "catboost", "ebm", "spline")
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def render_suite(
     """Return the page of a suite."""
     results = Results(tuple(reports), influences or {})
     sections = [
-        ("Scores", _scores(results)),
+        ("Scores", _scores(results, results.contenders(results.entries))),
         ("Ranks", _ranks(results, [entry for entry in results.entries if entry.is_ranked])),
         ("Ranks of the models that have run wherever NAE has", _ranks(results, _as_wide_as_ours(results))),
         ("Ranks of additive models", _ranks(results, [entry for entry in results.entries if entry.is_additive])),
@@ -131,6 +133,22 @@ def render_suite(
     ]
     parts = [f"## {title}\n\n{text}" for title, text in sections if text]
     return "\n\n".join(["# Suite\n\n" + _head(results), *parts]) + "\n"
+
+
+def render_summary(reports: Iterable[Report]) -> str:
+    """Return what the README shows of a suite: scores, mean ranks and wins against the best-known peers."""
+    results = Results(tuple(reports))
+    entries = [entry for entry in results.entries if entry.name in _SUMMARY]
+    ranked = [entry for entry in results.contenders(results.entries) if entry.is_ranked]
+    found = [ranks for ranks in (results.ranks(dataset, ranked) for dataset in results.datasets) if ranks]
+    means = sorted((sum(ranks[entry.name] for ranks in found) / max(1, len(found)), entry.label) for entry in ranked)
+    places = ", ".join(f"{label} {mean:.2f}" for mean, label in means)
+    duels = [(entry.label, results.duel(OURS, entry.name)) for entry in entries if entry.name != OURS]
+    wins = ", ".join(f"{label} on {duel.wins} of {duel.n}" for label, duel in duels)
+    return (
+        f"{_scores(results, entries)}\n\n"
+        f"Mean rank of all {len(ranked)} models where all have run ({len(found)} tables): {places}.\nNAE beats {wins}."
+    )
 
 
 def _as_wide_as_ours(results: Results) -> list[Entry]:
@@ -174,8 +192,7 @@ def _join(texts: Iterable[str]) -> str:
     return " / ".join(sorted({text for text in texts if text})) or "unknown"
 
 
-def _scores(results: Results) -> str:
-    entries = results.contenders(results.entries)
+def _scores(results: Results, entries: Sequence[Entry]) -> str:
     rows = []
     for dataset in results.datasets:
         errors = {entry.name: results.error(dataset, entry.name) for entry in entries}

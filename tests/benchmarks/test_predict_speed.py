@@ -1,10 +1,17 @@
 """The page about speed and the README's part of it."""
 
-from benchmarks.predict_speed import END, README, RESULT, START, Found, Timing, ratios
+from benchmarks.predict_speed import RESULT, Found, Timing, ratios
+from benchmarks.readme import README
 
 
 def test_the_readme_shows_what_was_measured() -> None:
-    shown = README.read_text().split(START)[1].split(END)[0].strip().splitlines()
+    shown = (
+        README.read_text()
+        .split("<!-- predict_speed: start -->")[1]
+        .split("<!-- predict_speed: end -->")[0]
+        .strip()
+        .splitlines()
+    )
     assert len(shown) == 6
     assert set(shown) <= set(RESULT.read_text().splitlines())
 

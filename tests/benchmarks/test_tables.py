@@ -1,12 +1,14 @@
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.datasets import dataset_named
 from benchmarks.models import entry_named
+from benchmarks.readme import put
 from benchmarks.store import Report
-from benchmarks.tables import Results, markdown_table, render_suite
+from benchmarks.tables import Results, markdown_table, render_suite, render_summary
 
 
 def done(dataset: str, model: str, **scores: float) -> Report:
@@ -142,3 +144,19 @@ def test_a_markdown_table_aligns_numbers_to_the_right() -> None:
 
 def test_a_bar_in_a_cell_does_not_end_it() -> None:
     assert markdown_table(["a", "b"], [["E[c | x]", "1"]]).splitlines()[-1] == r"| E[c \| x] | 1 |"
+
+
+def test_the_summary_has_the_known_peers_their_mean_ranks_and_who_wins() -> None:
+    summary = render_summary(REPORTS)
+    assert "| Housing, RMSE ↓ | **0.4200** | 0.4300 | **0.4200** |" in summary
+    assert "all 3 models where all have run (2 tables): NAE 1.75, LightGBM 2.00, XGBoost 2.25." in summary
+    assert "NAE beats LightGBM on 2 of 3, XGBoost on 0 of 1" in summary
+
+
+def test_a_part_of_the_readme_is_replaced_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("before\n<!-- suite: start -->\nold\n<!-- suite: end -->\nafter\n")
+    put("suite", "new", page)
+    assert page.read_text() == "before\n<!-- suite: start -->\n\nnew\n\n<!-- suite: end -->\nafter\n"
+    with pytest.raises(ValueError, match=r"README\.md must have <!-- speed: start -->"):
+        put("speed", "new", page)
