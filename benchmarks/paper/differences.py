@@ -24,8 +24,14 @@ LEAST_DROPOUT: dict[str, Value] = {
     "early_stopping_rounds": 37,
 }
 """The least dropout in the paper's ranges, and epochs of its ranges that suffice then."""
+SHORT: dict[str, Value] = {"max_epochs": 75, "early_stopping_rounds": 18}
+"""The fewest epochs in the paper's ranges."""
 CELLS = ((16, 2), (32, 4), (64, 8), (64, 16))
 """Cells of NAE-E's grid: experts and active ones."""
+ESTIMATES = (
+    ("additivity_by_value", "additivity by exact value"),
+    ("additivity_floored", "the same, δ a hundredth of the score's variance"),
+)
 STRENGTHS = (1.0, 10.0, 100.0)
 
 
@@ -48,10 +54,10 @@ def _unbiased(n_experts: int, strength: float) -> Run:
     return Run("housing", PAPER, settings(variation_penalty=stronger, **values))
 
 
-def _dropped(strength: float) -> Run:
-    """Return the simulation with the dropout that the paper has on Housing, which paper mode leaves out there."""
+def _short(strength: float) -> Run:
+    """Return the simulation with Housing's dropout, which paper mode leaves out there, and few epochs."""
     own = {name: presets.paper("housing")[name] for name in ("encoder_dropout", "expert_dropout")}
-    return Run("multimodal", PAPER, settings(variation_penalty=strength, **own))
+    return Run("multimodal", PAPER, settings(variation_penalty=strength, **own, **SHORT))
 
 
 def _runs() -> list[Run]:
@@ -60,7 +66,7 @@ def _runs() -> list[Run]:
         *(_even(k, c) for k, c in CELLS),
         *(_unbiased(4, strength) for strength in STRENGTHS),
         _unbiased(2, 10.0),
-        *(_dropped(strength) for strength in SIMULATED),
+        *(_short(strength) for strength in SIMULATED),
     ]
 
 
@@ -81,7 +87,7 @@ class _Change:
             self.paper,
             results.measured(self.after, self.metric),
             is_lower_better=True if is_error else None,
-            tolerance=0.01 if is_error else 0.05,
+            tolerance=0.01 if is_error else 0.05 if self.metric in HOUSING else 0.1,
         )
 
 
@@ -114,12 +120,13 @@ def _penalty_changes() -> list[_Change]:
 def _simulated_changes() -> list[_Change]:
     return [
         _Change(
-            f"λ = {strength:g}: additivity by exact value",
+            f"λ = {strength:g}: {label}",
             Figure(paper),
             [simulated_run(PAPER, strength)],
-            [_dropped(strength)],
-            "additivity_by_value",
+            [_short(strength)],
+            metric,
         )
+        for metric, label in ESTIMATES
         for strength, paper in zip(SIMULATED, ADDITIVITIES, strict=True)
     ]
 
@@ -164,7 +171,7 @@ PENALTY_NOTE = (
     "λ K / (K − 1) in Eq. (7), which is the same."
 )
 SIMULATED_NOTE = (
-    "**The multimodal table: dropout.** Paper mode has none on simulations. Changed: Housing's, 0.1 in the encoders "
-    "and 0.2 of the experts."
+    "**The multimodal table: short training.** Paper mode takes 1,000 epochs and no dropout. Changed: Housing's "
+    "dropout and 75 epochs, the fewest in the paper's ranges."
 )
 EXPERIMENTS = (Experiment("differences", "What explains the differences", "–", _runs, _show),)

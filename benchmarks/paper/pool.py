@@ -73,10 +73,8 @@ def main() -> None:
 
 
 def _threads(run: Run) -> int:
-    """Return how many threads a run may have: peers two, and all where the machine is theirs."""
-    if is_ours(run):
-        return 1
-    return (os.cpu_count() or 1) if run.is_timed else 2
+    """Return how many threads a run may have: peers two, one where its processor time is asked for."""
+    return 1 if is_ours(run) or run.is_timed else 2
 
 
 def _carry_out(run: Run, store: RunStore, device: str, *, threads: int) -> Report:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from benchmarks.models import entry_named
 from benchmarks.paper import accuracy, costs, differences, housing, scaling, search, simulations, sizes, theory
 from benchmarks.paper.experiment import Experiment
-from benchmarks.paper.runs import PAPER, TABLE, Run, is_ours
+from benchmarks.paper.runs import PAPER, TABLE, Run, Value, is_ours
 from benchmarks.paper.tables import SIMULATIONS
 from nae.errors import ConfigError, did_you_mean
 
@@ -61,10 +61,18 @@ def seconds_of(run: Run) -> float:
     share = {"income": 1.6, "credit_sample5412": 0.4, "mimic2": 1.2, "mimic3": 2.0, "credit": 12.0, "year": 40.0}
     size = share.get(run.data, 1.0)
     if run.model == PAPER:
-        return 60.0 * size
+        return 60.0 * size * _work(dict(run.settings))
     if not is_ours(run):
         return size * {"linear": 3.0, "spline": 5.0, "lightgbm": 20.0, "xgboost": 25.0}.get(run.model, 60.0)
     return 30.0 * size
+
+
+def _work(chosen: dict[str, Value]) -> float:
+    """Return what training takes beside the paper's settings of Housing: epochs, and layers on their units."""
+    epochs, width, n_blocks = (
+        float(chosen.get(name) or usual) for name, usual in (("max_epochs", 1000), ("hidden_dim", 128), ("n_blocks", 4))
+    )
+    return epochs / 1000 * width / 128 * n_blocks / 4
 
 
 def _rank(run: Run) -> int:

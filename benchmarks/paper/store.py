@@ -40,9 +40,11 @@ class Report:
     validation: float | None = None
     """The same score on the validation rows, where the model left them out."""
     additivity: float | None = None
-    """This and the next four on training rows; values of a feature in 64 bins."""
+    """This and the next five on training rows; values of a feature in 64 bins."""
     additivity_by_value: float | None = None
     """The same with every distinct value a bin of its own, however few rows it has."""
+    additivity_floored: float | None = None
+    """The same with δ a hundredth of the score's variance: a feature that contributes next to nothing is additive."""
     tightness: float | None = None
     interaction_share: float | None = None
     cancellation: float | None = None
