@@ -95,6 +95,13 @@ def test_members_are_shared_out_with_a_cluster_and_a_table_in_memory(
     assert "--by members needs --ray and one table that fits in memory" in err
 
 
+@pytest.mark.parametrize("given", [["--on-bad-rows", "skip"], ["--cache", "."]])
+def test_what_a_cluster_cannot_do_is_said(nae: Command, folder: Path, given: list[str]) -> None:
+    code, _, err = nae("fit", folder / "homes.parquet", "-t", "price", "--ray", *given)
+    assert code == 2
+    assert "--on-bad-rows and --cache are for tables read on this machine" in err
+
+
 def test_the_chosen_settings_are_fitted_by_the_cluster_that_found_them(
     nae: Command, folder: Path, tmp_path: Path, members: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

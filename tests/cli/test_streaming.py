@@ -92,6 +92,15 @@ def test_predictions_go_from_file_to_file_and_are_not_made_twice(nae, folder, pa
     assert "town" in pa.parquet.read_table(out / names[1]).column_names
 
 
+def test_a_file_without_a_column_of_the_model_is_named(nae, folder, parts, tmp_path):
+    table = pa.parquet.read_table(parts / "part1.parquet")
+    pa.parquet.write_table(table.drop_columns(["garden"]), parts / "part1.parquet")
+    code, _, said = nae("predict", folder / "price.nae", parts, "-o", tmp_path / "out")
+    assert code == 2
+    assert "part1.parquet: The table has no column 'garden'" in said
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part0.parquet"]
+
+
 def test_predicting_goes_on_where_it_broke_off(nae, folder, parts, tmp_path, monkeypatch):
     out, write = tmp_path / "out", batch._Writer.write
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from nae import NAERegressor, TableModel
-from nae.scale import connect, fit_ray, tune_ray
+from nae import NAERegressor, TableModel, load
+from nae.scale import connect, fit_members, fit_ray, tune_ray
 from nae.tuning import Range, SearchSpace, tune
 from tests.scale.steps import take_steps, take_steps_together
 
@@ -42,6 +42,19 @@ def make_table(n_rows: int = 3000) -> pa.Table:
     y = X[:, 0] * np.sign(X[:, 1]) + 0.1 * random.standard_normal(n_rows)
     level = np.array(["low", "high"])[(X[:, 2] > 0).astype(int)]
     return pa.table({"a": X[:, 0], "b": X[:, 1], "level": level, "y": y})
+
+
+def with_offset(table: pa.Table) -> pa.Table:
+    """Return the table with a known part that is added to its target, and rows that weigh nothing and are wrong."""
+    known = 5.0 * np.arange(table.num_rows) / table.num_rows
+    weight = np.ones(table.num_rows)
+    weight[::10] = 0.0
+    y = np.array(table["y"]) + known + 100.0 * (weight == 0)
+    return (
+        table.set_column(3, "y", pa.array(y))
+        .append_column("known", pa.array(known))
+        .append_column("weight", pa.array(weight))
+    )
 
 
 def free_port() -> int:
@@ -91,12 +104,14 @@ def test_a_fit_survives_a_lost_worker_and_scores_like_one_process(tmp_path: Path
     table = make_table()
     (tmp_path / "data").mkdir()
     for part in range(4):
-        pa.parquet.write_table(table.slice(750 * part, 750), tmp_path / "data" / f"{part}.parquet")
+        pa.parquet.write_table(with_offset(table).slice(750 * part, 750), tmp_path / "data" / f"{part}.parquet")
     model = fit_ray(
         tmp_path / "data",
         "y",
         {**PARAMS, "callbacks": [Killer(tmp_path)]},
         2,
+        sample_weight="weight",
+        offset="known",
         storage_path=str(tmp_path / "runs"),
         max_failures=2,
     )
@@ -104,11 +119,42 @@ def test_a_fit_survives_a_lost_worker_and_scores_like_one_process(tmp_path: Path
     epochs = [int(line) for line in (tmp_path / "epochs-0.txt").read_text().split()]
     assert epochs.count(1) == 1  # the second try did not begin at the beginning
     assert epochs[-1] == 8
-    alone = NAERegressor(**PARAMS).fit(table.drop_columns(["y"]), np.array(table["y"])).model_
+    kept = table.take(np.flatnonzero(np.arange(3000) % 10))
+    alone = NAERegressor(**PARAMS).fit(kept.drop_columns(["y"]), np.array(kept["y"])).model_
     assert model.feature_names == alone.feature_names
     np.testing.assert_array_equal(model.schema.knots, alone.schema.knots)  # few rows: the sketches are exact
-    assert model.training["n_rows"] == 3000
+    assert model.training["n_rows"] == 2700
     assert rmse(model, table) == pytest.approx(rmse(alone, table), rel=0.15)
+
+
+class KillOnce:
+    """A callback that ends its process once, as a lost machine would."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __call__(self, *, epoch: int, **_: Any) -> None:
+        if epoch == 2 and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.usefixtures("ray")
+def test_members_trained_by_two_jobs_survive_a_lost_one_and_score_like_a_batched_fit(tmp_path: Path) -> None:
+    table = make_table()
+    X, y = table.drop_columns(["y"]), np.array(table["y"])
+    estimator = NAERegressor(**{**PARAMS, "callbacks": [KillOnce(tmp_path / "killed")]})
+    model = fit_members(estimator, X, y, resources={"cpu": 2}).model_
+    assert (tmp_path / "killed").exists()
+    together = NAERegressor(**PARAMS).fit(X, y).model_
+    np.testing.assert_array_equal(model.schema.knots, together.schema.knots)
+    assert model.experts.shape == together.experts.shape
+    assert rmse(model, table) == pytest.approx(rmse(together, table), rel=0.15)
+    assert model.training["validation_loss"] == pytest.approx(together.training["validation_loss"], rel=0.3)
+    model.save(tmp_path / "m.nae")
+    found = load(tmp_path / "m.nae").explain_global()
+    assert {shape.name for shape in found.ranked()[:2]} == {"a", "b"}
+    assert found.additivity == pytest.approx(together.explain_global().additivity, abs=0.2)
 
 
 @pytest.mark.usefixtures("ray")

@@ -75,7 +75,10 @@ def _predict_file(
     rows = scan(path, on_bad_rows=on_bad_rows)
     if model.schema.has_names:
         header = pa.schema([(name, pa.null()) for name in rows.columns]).empty_table()
-        found = {one.name: find_column(one.name, header) for one in model.schema.features}
+        try:
+            found = {one.name: find_column(one.name, header) for one in model.schema.features}
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
         rows = rows.with_numbers(
             [found[one.name] for one in model.schema.features if isinstance(one, Number) and not one.is_boolean]
         )

@@ -124,6 +124,8 @@ def fit(
     )
     if by is Share.members and (ray is None or stream or is_streamed(data)):
         raise ConfigError("--by members needs --ray and one table that fits in memory; leave it out to share out rows.")
+    if ray is not None and (on_bad_rows != "error" or cache is not None):
+        raise ConfigError("--on-bad-rows and --cache are for tables read on this machine; leave them out with --ray.")
     model: Any
     if ray is not None and by is Share.rows:
         from nae.cli.cluster import fit_on_cluster

@@ -1,7 +1,6 @@
 """``fit_ray``: one model from a Ray dataset, trained by many workers as one process would train it."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +11,8 @@ from nae.errors import ConfigError, DataError, NAEError, did_you_mean
 from nae.estimators import NAEClassifier, NAERegressor
 from nae.scale.checkpoints import RayCheckpoints, read_model, report_error, report_model
 from nae.scale.cluster import connect
+from nae.scale.rows import open_rows
 from nae.scale.shard import ShardFiles
-from nae.scanning.files import find_paths, format_of
 from nae.scanning.scan import Scan
 from nae.tables import TableModel
 from nae.training.workers import Together
@@ -21,7 +20,6 @@ from nae.training.workers import Together
 __all__ = ["fit_ray", "fit_worker"]
 
 _TASKS = ("auto", "regression", "classification")
-_READERS = {"parquet": "read_parquet", "csv": "read_csv"}
 _DATASET = "train"
 
 
@@ -33,6 +31,8 @@ def fit_ray(
     *,
     task: str = "auto",
     ignore: Sequence[str] = (),
+    sample_weight: str | None = None,
+    offset: str | Sequence[str] | None = None,
     address: str | None = None,
     storage_path: str | None = None,
     name: str | None = None,
@@ -46,9 +46,9 @@ def fit_ray(
     Parameters
     ----------
     dataset
-        A ``ray.data.Dataset``, or a Parquet or CSV path, pattern or folder that Ray Data can read.
+        A ``ray.data.Dataset``, or a path, pattern or folder of Parquet, Arrow or delimited text that all machines see.
     target
-        The column to predict; all others but those to ignore are features.
+        The column to predict; all others but those named below are features.
     params
         Parameters of the estimator. ``batch_size`` counts the rows of all workers together.
     scaling_config
@@ -57,6 +57,10 @@ def fit_ray(
         'auto' predicts numbers where the column holds numbers.
     ignore
         Columns that are no features.
+    sample_weight
+        The column of weights: 2 is the row twice, 0 is the row absent.
+    offset
+        The column that is added to the score, or one column per output.
     address
         Of the cluster; a Ray on this machine unless given. A connection that is there already is used.
     storage_path
@@ -74,17 +78,19 @@ def fit_ray(
     if task not in _TASKS:
         raise ConfigError(f"task must be one of {list(_TASKS)}; got {task!r}.{did_you_mean(task, _TASKS)}")
     with connect(address) as ray:
-        rows = _open(dataset)
-        names = rows.columns()
-        for column in (target, *ignore):
-            if column not in names:
-                raise DataError(f"The dataset has no column {column!r}.{did_you_mean(column, names)}")
-        rows = rows.drop_columns(list(ignore)) if ignore else rows
-        schema = _arrow_schema(rows)
+        offsets = (offset,) if isinstance(offset, str) else tuple(offset or ())
+        named = (target, *offsets, *((sample_weight,) if sample_weight else ()))
+        rows, schema = open_rows(dataset, needed=named, ignored=ignore)
         is_classes = _predicts_classes(schema.field(target).type, task, target)
         trainer = _trainer(
             rows,
-            {"estimator": _estimator(params or {}, is_classes=is_classes), "target": target, "schema": schema},
+            {
+                "estimator": _estimator(params or {}, is_classes=is_classes),
+                "target": target,
+                "sample_weight": sample_weight,
+                "offset": offsets or None,
+                "schema": schema,
+            },
             _scaling(ray, scaling_config),
             storage_path=storage_path,
             name=name,
@@ -106,6 +112,8 @@ def fit_worker(config: dict[str, Any]) -> None:
         estimator.fit_share(
             Scan(files, files.column_names),
             config["target"],
+            sample_weight=config["sample_weight"],
+            offset=config["offset"],
             workers=workers,
             checkpoints=RayCheckpoints(workers.rank),
         )
@@ -142,25 +150,6 @@ def _trainer(
         # A new start must deal out the same rows to the same workers: members hold some of theirs out.
         dataset_config=train.DataConfig(execution_options=options),
     )
-
-
-def _open(dataset: Any) -> Any:
-    """Return a Ray dataset: the one given, or the files at a path."""
-    data = require("ray.data", extra="scale")
-    if isinstance(dataset, data.Dataset):
-        return dataset
-    if not isinstance(dataset, (str, Path, list, tuple)):
-        raise ConfigError(f"dataset must be a ray.data.Dataset or a path; got {type(dataset).__name__}.")
-    paths = [dataset] if isinstance(dataset, str) and "://" in dataset else find_paths(dataset)
-    kind = "parquet" if "://" in str(paths[0]) and not Path(str(paths[0])).suffix else format_of(str(paths[0]))
-    if kind not in _READERS:
-        raise ConfigError(f"Ray reads Parquet and CSV here; {paths[0]} is {kind}. Pass a ray.data.Dataset.")
-    return getattr(data, _READERS[kind])(paths)
-
-
-def _arrow_schema(rows: Any) -> pa.Schema:
-    schema = rows.schema().base_schema
-    return schema if isinstance(schema, pa.Schema) else rows.take_batch(1, batch_format="pyarrow").schema
 
 
 def _estimator(params: Mapping[str, Any], *, is_classes: bool) -> NAEClassifier | NAERegressor:

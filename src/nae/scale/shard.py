@@ -7,6 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from nae._typing import IntArray
+from nae.errors import NAEError
+from nae.scale.cluster import cause_of
 from nae.scanning.delimited import Handle
 
 __all__ = ["ShardFiles"]
@@ -43,6 +45,9 @@ class ShardFiles:
     def read(self, number: int, names: list[str], handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:  # noqa: ARG002, RUF100
         """Yield the rows with their numbers in this worker's part."""
         first = 1
-        for table in self.shard.iter_batches(batch_format="pyarrow", batch_size=_BATCH_ROWS):
-            yield table.select(names), np.arange(first, first + table.num_rows)
-            first += table.num_rows
+        try:
+            for table in self.shard.iter_batches(batch_format="pyarrow", batch_size=_BATCH_ROWS):
+                yield table.select(names), np.arange(first, first + table.num_rows)
+                first += table.num_rows
+        except NAEError as error:  # what a task of Ray Data found wrong with its file
+            raise cause_of(error) from error

@@ -130,8 +130,8 @@ class Scan:
         def handle(bad: BadRow) -> None:
             if self.on_bad_rows != "skip":
                 raise DataError(
-                    f"Every row must be parsed; {bad}. Pass on_bad_rows='skip' to leave such rows out, or "
-                    "column_types={…: 'text'} to read a column as text."
+                    f"Every row must be parsed; {bad}. Pass on_bad_rows='skip' (--on-bad-rows skip) to leave such rows "
+                    "out, or column_types={…: 'text'} to read a column as text."
                 )
             log.add(bad)
 
