@@ -177,3 +177,8 @@ def test_every_gate_learns(gate):
     assert model.model_.gate.kind == gate
     score = model.score(X[200:], y[200:])
     assert score < 0.3 if gate == "diagonal" else score > 0.6  # its own feature alone cannot know the sign
+
+
+def test_additivity_may_be_a_word_but_only_one():
+    with pytest.raises(ConfigError, match=r"a number in \[0, 1\], 'auto' or None; got 'high'"):
+        settings(additivity="high")

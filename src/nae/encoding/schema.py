@@ -57,6 +57,12 @@ class Number:
         return self.n_values + 2
 
     @property
+    def is_constant(self) -> bool:
+        """Whether training saw one value only, missing counted as one."""
+        is_empty = self.has_missing and not self.integral and not self.knots.any()  # zero would be a whole number
+        return self.n_values == 1 and (is_empty or not self.has_missing)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """One text per slot."""
         if self.is_boolean:
@@ -97,6 +103,11 @@ class Category:
     @property
     def n_slots(self) -> int:
         return self.n_values + 2
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether training saw one value only, missing counted as one."""
+        return self.n_values + self.has_missing <= 1
 
     @property
     def labels(self) -> tuple[str, ...]:

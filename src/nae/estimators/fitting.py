@@ -141,7 +141,14 @@ def fit_model(
     schema, place = prepared.schema, prepared.place.device
     with _seeded_torch(seed, n_jobs=n_jobs, device=place) as generator:
         n_outputs = len(task.outputs)
-        network = Network(settings.network, prepared.inputs, n_outputs, generator=generator, dtype=settings.dtype)
+        network = Network(
+            settings.network,
+            prepared.inputs,
+            n_outputs,
+            generator=generator,
+            dtype=settings.dtype,
+            constant=np.array([feature.is_constant for feature in schema.features]),
+        )
         if state is not None:
             _load_state(network, state)
         network.to(place)

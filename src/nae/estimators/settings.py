@@ -77,6 +77,8 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
         _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
     if params["additivity"] == "auto":
         params = {**params, "additivity": None}
+    elif isinstance(params["additivity"], str):
+        raise ConfigError(f"additivity must be a number in [0, 1], 'auto' or None; got {params['additivity']!r}.")
     _check_number(params, "additivity", least=0, most=1, or_auto=True)
     _check_number(params, "time_limit", least=0, is_open=True, or_auto=True)
     _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)

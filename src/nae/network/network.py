@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as fn
 from torch import Tensor, nn
 
-from nae._typing import Array, IntArray
+from nae._typing import Array, BoolArray, IntArray
 from nae.network.cells import RowCells
 from nae.network.config import NetworkConfig
 from nae.network.gates import GATES, Gate
@@ -46,6 +46,7 @@ class Network(nn.Module):
     """Encoders, experts and gates of all features and members."""
 
     inputs: Tensor
+    live: Tensor | None  # (F, 1, 1), zero for features that never vary; None where all do
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Network(nn.Module):
         *,
         generator: torch.Generator,
         dtype: torch.dtype = torch.float32,
+        constant: BoolArray | None = None,
     ) -> None:
         super().__init__()
         n_features, _, in_dim = inputs.shape
@@ -83,6 +85,9 @@ class Network(nn.Module):
         self.intercept = nn.Parameter(torch.zeros(n_outputs, config.n_members))
         self.to(dtype)
         self.register_buffer("inputs", torch.as_tensor(inputs, dtype=dtype))
+        # A feature that never varies could still carry what others do to each other: its experts stay at zero.
+        live = None if constant is None or not constant.any() else torch.as_tensor(~constant, dtype=dtype)
+        self.register_buffer("live", None if live is None else live.view(-1, 1, 1), persistent=False)
         self.kernels: Kernels | None = None
 
     def compile(self) -> None:
@@ -106,7 +111,7 @@ class Network(nn.Module):
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:
         """Return experts (F * S, K * O * M) and gate terms (M, F * S, width) on every slot."""
         hidden = self.trunk(self.inputs, self.kernels)
-        experts = _head(hidden, self.expert_weight.flatten(2, 3)) + self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
+        experts = self._experts(hidden)
         terms = _head(hidden, self.gate.weight)
         return experts.permute(1, 2, 3, 0).flatten(2).flatten(0, 1), terms.flatten(1, 2)
 
@@ -123,7 +128,7 @@ class Network(nn.Module):
         table = self.inputs.flatten(0, 1)
         rows = (table[slots] * weights.unsqueeze(-1)).sum(dim=2).transpose(0, 1)  # (F, B, in)
         hidden = self.trunk(rows)
-        experts = _head(hidden, self.expert_weight.flatten(2, 3)) + self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
+        experts = self._experts(hidden)
         own = self._spread(experts.permute(2, 1, 3, 0).flatten(2))
         if not self.gate.sums_features:
             return own, self._own_terms(_head(hidden, self.gate.weight).permute(2, 1, 3, 0).flatten(2))
@@ -187,6 +192,12 @@ class Network(nn.Module):
     def table_routing(self) -> str:
         """The name of the routing that the tables use."""
         return TABLE_ROUTING[self.config.routing]
+
+    def _experts(self, hidden: Tensor) -> Tensor:
+        """(M, F, N, hidden) -> (M, F, N, K * O)."""
+        bias = self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
+        experts = _head(hidden, self.expert_weight.flatten(2, 3)) + bias
+        return experts if self.live is None else experts * self.live
 
     def _spread(self, own: Tensor) -> Tensor:
         """(B, F, K * O * M) -> (B, K, O, F, M)."""
