@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.fs
 import pyarrow.parquet
 import pytest
 import torch
 
 import nae
 from nae.errors import ConfigError, DataError, TrainingError
-from nae.scale.checkpoints import read_model
-from nae.scale.fit import _estimator, _predicts_classes
+from nae.scale.checkpoints import open_storage, read_model
+from nae.scale.fit import _estimator, _predicts_classes, _scaling
 from nae.scale.shard import ShardFiles
 from nae.scanning.chunks import Roles
 from nae.scanning.scan import Scan
@@ -132,6 +133,20 @@ def test_what_a_run_complains_about_is_raised(tmp_path: Path) -> None:
         read_model(SimpleNamespace(checkpoint=None, error=None, path="runs/1"))
 
 
+def test_checkpoints_go_to_folders_and_to_what_arrow_or_fsspec_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert open_storage(None) == (None, None)
+    assert open_storage("runs") == (str(tmp_path / "runs"), None)
+    assert open_storage(f"file://{tmp_path}/runs") == (f"file://{tmp_path}/runs", None)
+    path, system = open_storage("memory://runs")  # fsspec's
+    system.create_dir(f"{path}/first")
+    assert [info.path for info in system.get_file_info(pa.fs.FileSelector(path))] == ["/runs/first"]
+    with pytest.raises(ConfigError, match=r"a URI that Arrow or fsspec knows; Protocol not known: nowhere"):
+        open_storage("nowhere://runs")
+
+
 def test_the_task_is_seen_from_the_type_of_the_target() -> None:
     assert not _predicts_classes(pa.float64(), "auto", "y")
     assert _predicts_classes(pa.string(), "auto", "y")
@@ -144,6 +159,30 @@ def test_a_parameter_the_estimator_does_not_have_is_an_error() -> None:
     assert _estimator({"n_members": 3}, is_classes=True).n_members == 3
     with pytest.raises(ConfigError, match="NAEClassifier has no parameter 'loss'"):
         _estimator({"loss": "poisson"}, is_classes=True)
+
+
+@pytest.mark.parametrize(
+    ("resources", "given", "expected"),
+    [
+        ({"CPU": 8.0}, None, (4, False)),
+        ({"CPU": 8.0}, 7, (7, False)),
+        ({"CPU": 2.0, "GPU": 4.0}, None, (4, True)),
+        ({"CPU": 8.0, "GPU": 1.0}, 2, (2, False)),
+    ],
+)
+def test_some_processors_are_left_to_read(
+    resources: dict[str, float], given: int | None, expected: tuple[int, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def config(*, num_workers: int, use_gpu: bool) -> tuple[int, bool]:
+        return num_workers, use_gpu
+
+    monkeypatch.setattr("nae.scale.fit.require", lambda *_, **__: SimpleNamespace(ScalingConfig=config))
+    ray = SimpleNamespace(cluster_resources=lambda: resources)
+    assert _scaling(ray, given) == expected
+    with pytest.raises(
+        ConfigError, match=r"8 workers need 9 processors, one of them to read the rows; the cluster has"
+    ):
+        _scaling(ray, 8)
 
 
 def test_importing_the_package_does_not_load_ray() -> None:

@@ -112,7 +112,7 @@ def test_a_fit_survives_a_lost_worker_and_scores_like_one_process(tmp_path: Path
         2,
         sample_weight="weight",
         offset="known",
-        storage_path=str(tmp_path / "runs"),
+        storage_path=f"fsspec+local://{tmp_path}/runs",
         max_failures=2,
     )
     assert (tmp_path / "killed").exists()

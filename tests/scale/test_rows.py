@@ -114,12 +114,12 @@ def test_a_row_that_cannot_be_parsed_is_named_by_file_and_row(tmp_path: Path) ->
 
 def test_a_worker_passes_on_what_a_task_complained_about() -> None:
     class TaskError(DataError):
-        cause = DataError("row 2 of 1.csv has 4 fields instead of 3.")
+        cause = DataError("row 2 of 1.csv has 4 fields instead of 3.\nFailed to apply UDF transform.")
 
     def fail(**_: Any) -> Any:
         raise TaskError("a page of traceback")
 
     files = ShardFiles(SimpleNamespace(iter_batches=fail), WHOLE.schema, name="the part of worker 1 of 2")
-    with pytest.raises(DataError, match=r"^row 2 of 1\.csv") as caught:
+    with pytest.raises(DataError, match=r"^row 2 of 1\.csv has 4 fields instead of 3\.$") as caught:
         list(files.read(0, ["a"], lambda _: None))
     assert type(caught.value) is DataError  # which travels to the other workers

@@ -6,18 +6,43 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.fs
+
 from nae import errors
 from nae._optional import require
-from nae.errors import NAEError, TrainingError
+from nae.errors import ConfigError, NAEError, TrainingError
 from nae.tables import TableModel, load
 from nae.training.checkpoint import RunState, read_state, write_state
 from nae.training.history import Epoch
 
-__all__ = ["RayCheckpoints", "read_model", "report_error", "report_model"]
+__all__ = ["RayCheckpoints", "open_storage", "read_model", "report_error", "report_model"]
 
 _STATE = "state.safetensors"
 _MODEL = "model.nae"
 _ERROR = "error.json"
+
+
+def open_storage(path: str | None) -> tuple[str | None, Any]:
+    """Return a path and its file system as Ray takes them, for folders and for what Arrow or fsspec knows.
+
+    None as a file system lets Ray find Arrow's by itself.
+    """
+    if path is None:
+        return None, None
+    if "://" not in path:
+        return str(Path(path).absolute()), None
+    try:
+        pa.fs.FileSystem.from_uri(path)
+    except pa.ArrowInvalid:  # a kind of storage that Arrow does not know
+        try:
+            system, inner = require("fsspec", extra="scale").core.url_to_fs(path)
+        except (ValueError, ImportError) as error:
+            raise ConfigError(f"storage_path must be a folder or a URI that Arrow or fsspec knows; {error}.") from error
+        return inner, pa.fs.PyFileSystem(pa.fs.FSSpecHandler(system))
+    except OSError as error:
+        raise ConfigError(f"storage_path must be one that can be reached; {path} cannot: {error}.") from error
+    return path, None
 
 
 class RayCheckpoints:

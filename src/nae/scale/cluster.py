@@ -30,7 +30,8 @@ def connect(address: str | None = None, *, n_cpus: int | None = None) -> Iterato
         return
     options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     if address in (None, LOCAL):
-        options |= {"address": LOCAL, "num_cpus": n_cpus, "include_dashboard": False}
+        fewest = 2 if os.cpu_count() == 1 else None  # one trains while one reads
+        options |= {"address": LOCAL, "num_cpus": n_cpus or fewest, "include_dashboard": False}
     else:
         options["address"] = address
     ray.init(**options)

@@ -9,7 +9,7 @@ import torch
 from nae._optional import require
 from nae.errors import ConfigError, DataError, NAEError, did_you_mean
 from nae.estimators import NAEClassifier, NAERegressor
-from nae.scale.checkpoints import RayCheckpoints, read_model, report_error, report_model
+from nae.scale.checkpoints import RayCheckpoints, open_storage, read_model, report_error, report_model
 from nae.scale.cluster import connect
 from nae.scale.rows import open_rows
 from nae.scale.shard import ShardFiles
@@ -64,7 +64,8 @@ def fit_ray(
     address
         Of the cluster; a Ray on this machine unless given. A connection that is there already is used.
     storage_path
-        Where checkpoints go: a folder all workers see, or a URI such as ``s3://bucket/runs``.
+        Where checkpoints go: a folder all workers see, or a URI that Arrow or fsspec knows, such as
+        ``s3://bucket/runs``.
     name
         Of the run. The same name and storage go on with a run that was cut short.
     max_failures
@@ -134,13 +135,15 @@ def _trainer(
 ) -> Any:
     train, ray_torch = require("ray.train", extra="scale"), require("ray.train.torch", extra="scale")
     options = require("ray.data", extra="scale").ExecutionOptions(preserve_order=True)
+    path, system = open_storage(storage_path)
     return ray_torch.TorchTrainer(
         fit_worker,
         train_loop_config=config,
         scaling_config=scaling,
         run_config=train.RunConfig(
             name=name,
-            storage_path=storage_path,
+            storage_path=path,
+            storage_filesystem=system,
             failure_config=train.FailureConfig(max_failures=max_failures),
             checkpoint_config=train.CheckpointConfig(num_to_keep=1),
         ),
@@ -177,4 +180,10 @@ def _scaling(ray: Any, given: Any) -> Any:
     resources = ray.cluster_resources()
     n_gpus, n_cpus = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
     n_workers = given or n_gpus or max(1, n_cpus // 2)
-    return config(num_workers=n_workers, use_gpu=n_gpus >= n_workers)
+    has_gpus = n_gpus >= n_workers
+    if not has_gpus and n_workers >= n_cpus:  # Ray would wait forever
+        raise ConfigError(
+            f"{n_workers} workers need {n_workers + 1} processors, one of them to read the rows; the cluster has "
+            f"{n_cpus}. Use fewer workers, or pass a ScalingConfig."
+        )
+    return config(num_workers=n_workers, use_gpu=has_gpus)

@@ -49,5 +49,6 @@ class ShardFiles:
             for table in self.shard.iter_batches(batch_format="pyarrow", batch_size=_BATCH_ROWS):
                 yield table.select(names), np.arange(first, first + table.num_rows)
                 first += table.num_rows
-        except NAEError as error:  # what a task of Ray Data found wrong with its file
-            raise cause_of(error) from error
+        except NAEError as error:  # what a task of Ray Data found wrong with its file; Ray adds lines of its own
+            cause = cause_of(error)
+            raise type(cause)(str(cause).partition("\n")[0]) from error
