@@ -54,10 +54,15 @@ def _unbiased(n_experts: int, strength: float) -> Run:
     return Run("housing", PAPER, settings(variation_penalty=stronger, **values))
 
 
-def _short(strength: float) -> Run:
-    """Return the simulation with Housing's dropout, which paper mode leaves out there, and few epochs."""
+def _dropped(strength: float, **values: Value) -> Run:
+    """Return the simulation with Housing's dropout, which paper mode leaves out there."""
     own = {name: presets.paper("housing")[name] for name in ("encoder_dropout", "expert_dropout")}
-    return Run("multimodal", PAPER, settings(variation_penalty=strength, **own, **SHORT))
+    return Run("multimodal", PAPER, settings(variation_penalty=strength, **own, **values))
+
+
+def _short(strength: float) -> Run:
+    """Return the same with few epochs."""
+    return _dropped(strength, **SHORT)
 
 
 def _runs() -> list[Run]:
@@ -67,6 +72,7 @@ def _runs() -> list[Run]:
         *(_unbiased(4, strength) for strength in STRENGTHS),
         _unbiased(2, 10.0),
         *(_short(strength) for strength in SIMULATED),
+        _dropped(10.0),
     ]
 
 
@@ -118,7 +124,9 @@ def _penalty_changes() -> list[_Change]:
 
 
 def _simulated_changes() -> list[_Change]:
-    return [
+    label, metric = "λ = 10: additivity by exact value, 1,000 epochs", "additivity_by_value"
+    long = _Change(label, Figure(ADDITIVITIES[-1]), [simulated_run(PAPER, 10.0)], [_dropped(10.0)], metric)
+    changes = [
         _Change(
             f"λ = {strength:g}: {label}",
             Figure(paper),
@@ -129,6 +137,7 @@ def _simulated_changes() -> list[_Change]:
         for metric, label in ESTIMATES
         for strength, paper in zip(SIMULATED, ADDITIVITIES, strict=True)
     ]
+    return [*changes, long]
 
 
 def _show(results: Results) -> Section:
@@ -138,7 +147,10 @@ def _show(results: Results) -> Section:
         (SIMULATED_NOTE, _simulated_changes()),
     )
     texts, lines = [INTRODUCTION], []
-    for note, changes in groups:
+    for note, every in groups:
+        changes = [change for change in every if results.measured(change.after, change.metric).values]
+        if not changes:
+            continue  # a reading that has not been run says nothing
         found = [change.line(results) for change in changes]
         rows = [
             [
@@ -172,6 +184,8 @@ PENALTY_NOTE = (
 )
 SIMULATED_NOTE = (
     "**The multimodal table: short training.** Paper mode takes 1,000 epochs and no dropout. Changed: Housing's "
-    "dropout and 75 epochs, the fewest in the paper's ranges."
+    "dropout and 75 epochs, the fewest in the paper's ranges. At λ = 10 the experts then never part: the RMSE is that "
+    "of NAM, the bounds are closed, and additivity is the paper's 1.000 as soon as δ is not vanishingly small; with "
+    "more epochs they part after all. At λ = 1 the paper's figure is not met either way."
 )
 EXPERIMENTS = (Experiment("differences", "What explains the differences", "–", _runs, _show),)

@@ -123,17 +123,22 @@ def _cell(counts: dict[str, int]) -> str:
 def _head(results: Results) -> str:
     done = [report for report in results.reports.values() if report.is_done]
     hours = sum(report.fit_seconds or 0.0 for report in done) / 3600
-    devices = ", ".join(sorted({report.device for report in done if report.device})) or "none"
+    on_gpu = [report for report in done if report.device.startswith(("NVIDIA", "cuda"))]
+    names = ", ".join(sorted({report.device for report in on_gpu} - {"cuda"})) or "none"
     return (
         "# The paper, reproduced\n\n"
         "Made by `python -m benchmarks paper pages` from the reports in `benchmarks/results/paper/reports.json`; "
-        "`python -m benchmarks paper all` runs what is not there yet, `make reproduce` what fits on a laptop.\n\n"
-        f"{len(done)} runs, {hours:.1f} hours of fitting, on: {devices}.\n\n"
+        "`python -m benchmarks paper all` runs what is not among the finished runs in `runs/` yet, `make reproduce` "
+        "what fits on a laptop: 165 runs, about three and a half hours of one core by the time that single ones took; "
+        "it goes on where it was stopped, and has not been run in one go.\n\n"
+        f"{len(done)} runs, {hours:.1f} hours of fitting; {len(on_gpu)} of them on a GPU ({names}), "
+        "the others on CPUs.\n\n"
         '**Paper mode** is `encoder="mlp"` with the hyper-parameters that the paper gives (`nae.presets.paper`), '
         "**default** our estimators as they come, with the one setting changed that a line names. A line is "
         "*reproduced* within two standard deviations, the paper's and ours together, or within the tolerance that its "
-        "section states; *better* or *not* otherwise. *Max iteration* in the paper counts epochs; training stops after "
-        "a quarter of them without progress."
+        "section states; *better* or *not* otherwise. What the paper shows as a picture or says in words is a number "
+        "with limits here, and *reproduced* within them; *no figure* stands where the paper has nothing to compare "
+        "with. *Max iteration* in the paper counts epochs; training stops after a quarter of them without progress."
     )
 
 

@@ -3,7 +3,18 @@
 from collections.abc import Iterable, Sequence
 
 from benchmarks.models import entry_named
-from benchmarks.paper import accuracy, costs, differences, housing, scaling, search, simulations, sizes, theory
+from benchmarks.paper import (
+    accuracy,
+    costs,
+    differences,
+    housing,
+    interactions,
+    scaling,
+    search,
+    simulations,
+    sizes,
+    theory,
+)
 from benchmarks.paper.experiment import Experiment
 from benchmarks.paper.runs import PAPER, TABLE, Run, Value, is_ours
 from benchmarks.paper.tables import SIMULATIONS
@@ -16,7 +27,7 @@ _ORDER = (
     "sparsity", "modality", "correlation", "generic", "ga2m", "three-way", "nae-d", "nae-e", "experts", "k-lambda",
     "parameters", "cost", "all-features", "differences",
 )  # fmt: skip
-_GROUPS = (accuracy, simulations, housing, scaling, sizes, costs, search, theory, differences)
+_GROUPS = (accuracy, simulations, interactions, housing, scaling, sizes, costs, search, theory, differences)
 _FOUND = {experiment.name: experiment for group in _GROUPS for experiment in group.EXPERIMENTS}
 EXPERIMENTS: tuple[Experiment, ...] = tuple(_FOUND[name] for name in _ORDER)
 

@@ -32,7 +32,7 @@ K_LAMBDA = {
     16: (0.4662, 0.4528, 0.4464, 0.4509),
 }
 MODES = (PAPER, DEFAULT)
-OTHERS = "hyper-parameters of NAE, not NAE-E's own"
+OTHERS = "hyper-parameters of NAE, not NAE-E's own: see the last section"
 MANY = 32
 """From so many experts on, fewer knots: the tables of the gate would fill gigabytes otherwise."""
 
@@ -93,7 +93,8 @@ def _show_even(results: Results) -> Section:
             pictures.append(Picture(f"nae-e-{model}", f"Longitude by NAE-E, {word}", figure))
     text = (
         "K = 32 experts of which C = 16 are active with equal weights; RMSE on Housing, one seed. The paper does not "
-        "give NAE-E's hyper-parameters; paper mode takes NAE's."
+        "give NAE-E's hyper-parameters, and its released code reads a file of their own for it; paper mode takes "
+        "NAE's. The weights and their gradient, Eq. (25), are as in that code."
     )
     lines = with_reason(lines, OTHERS)
     return Section([text, comparison(lines)], lines, pictures)
@@ -119,7 +120,8 @@ def _show_grid(results: Results) -> Section:
         "figure at K = 32, C = 16 is the one it gives for λ = 0 elsewhere. At K = C = 16 equal weights leave the gate "
         "nothing to choose: NAE-E is additive there. NAE is best near K = 8 here as there, and more experts do not "
         "help; NAE-E gains with C, as in the paper, but from a worse start: the fewer are active, the farther it is "
-        "from the paper's figures."
+        "from the paper's figures. Dropout in the encoders is noise in the logits, and changes which experts are "
+        "active: the fewer they are, the more it costs ([What explains the differences](#differences))."
     )
     return Section([text, comparison(lines)], lines)
 
