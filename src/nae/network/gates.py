@@ -35,9 +35,9 @@ class Gate(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width if self.sums_features else n_experts * n_features, n_members))
         self.n_features, self.n_experts = n_features, n_experts
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        """(M, B, width) -> (M, B, K * F)."""
-        return hidden + self.bias.T.unsqueeze(1)
+    def logits(self, hidden: Tensor, members: slice = slice(None)) -> Tensor:
+        """(M, B, width) -> (M, B, K * F); ``members`` are those that ``hidden`` has."""
+        return hidden + self.bias[:, members].T.unsqueeze(1)
 
 
 class AdditiveGate(Gate):
@@ -75,9 +75,9 @@ class LowRankGate(Gate):
         self.mix = nn.Parameter(mix / math.sqrt(rank))
         self.mix_bias = nn.Parameter(torch.zeros(n_members, 1, n_experts * n_features))
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        total = super().logits(hidden)
-        return torch.baddbmm(self.mix_bias, fn.relu(total) if self.is_deep else total, self.mix)
+    def logits(self, hidden: Tensor, members: slice = slice(None)) -> Tensor:
+        total = super().logits(hidden, members)
+        return torch.baddbmm(self.mix_bias[members], fn.relu(total) if self.is_deep else total, self.mix[members])
 
 
 class DeepGate(LowRankGate):

@@ -108,6 +108,14 @@ class Network(nn.Module):
         contributions, mean_routing = self.kernels.route(experts, logits, cells, weight)
         return Routed(contributions.sum(dim=2) + self.intercept, contributions, mean_routing)
 
+    def score_member(self, member: int, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """Return the scores of one member alone, (B, O, 1), at its share of the price."""
+        experts, terms = tables or self.evaluate_knots()
+        members = slice(member, member + 1)
+        own = experts.unflatten(1, (-1, self.config.n_members))[:, :, member]
+        weight = torch.ones_like(cells.fraction[:, 0])
+        return self.route(*self.interpolate(own, terms[members], cells), weight, members).score
+
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:
         """Return experts (F * S, K * O * M) and gate terms (M, F * S, width) on every slot."""
         hidden = self.trunk(self.inputs, self.kernels)
@@ -120,7 +128,7 @@ class Network(nn.Module):
         own, flat = self._spread(interpolate(experts, cells)), terms.permute(1, 2, 0).flatten(1)
         if not self.gate.sums_features:
             return own, self._own_terms(interpolate(flat, cells))
-        return own, interpolate_sum(flat, cells).unflatten(1, (-1, self.config.n_members)).permute(2, 0, 1)
+        return own, interpolate_sum(flat, cells).unflatten(1, (-1, len(terms))).permute(2, 0, 1)
 
     def evaluate_rows(self, cells: RowCells) -> tuple[Tensor, Tensor]:
         """As :meth:`interpolate`, with the encoders evaluated on the rows themselves (the paper)."""
@@ -136,13 +144,13 @@ class Network(nn.Module):
         units = hidden.permute(0, 2, 1, 3).flatten(2)
         return own, torch.bmm(units, self.gate.weight.permute(3, 0, 1, 2).flatten(1, 2))
 
-    def route(self, experts: Tensor, hidden: Tensor, weight: Tensor) -> RoutedExperts:
-        """Return contributions and scores from experts and summed gate terms."""
+    def route(self, experts: Tensor, hidden: Tensor, weight: Tensor, members: slice = slice(None)) -> RoutedExperts:
+        """Return contributions and scores from experts and summed gate terms of all or some ``members``."""
         config = self.config
         if config.n_experts == 1:
             routing = torch.ones_like(experts[:, :, 0])
         else:
-            logits = self.gate.logits(hidden).permute(1, 2, 0).contiguous()
+            logits = self.gate.logits(hidden, members).permute(1, 2, 0).contiguous()
             routing = ROUTINGS[config.routing](
                 logits.unflatten(1, (config.n_experts, -1)), config.n_active, self.training, config.temperature
             )
@@ -151,7 +159,7 @@ class Network(nn.Module):
             routing = fn.dropout(routing, config.expert_dropout)
         contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
         mean_routing = torch.einsum("bkfm,b->fkm", routing, weight / len(weight))
-        score = contributions.sum(dim=2) + self.intercept
+        score = contributions.sum(dim=2) + self.intercept[:, members]
         return RoutedExperts(score, contributions, mean_routing, experts, routing)
 
     def own_effect(
@@ -201,7 +209,7 @@ class Network(nn.Module):
 
     def _spread(self, own: Tensor) -> Tensor:
         """(B, F, K * O * M) -> (B, K, O, F, M)."""
-        shape = (self.config.n_experts, self.n_outputs, self.config.n_members)
+        shape = (self.config.n_experts, self.n_outputs, -1)
         spread: Tensor = own.unflatten(-1, shape).permute(0, 2, 3, 1, 4).contiguous()
         return spread
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ __all__ = ["Callback", "train"]
 
 Callback = Callable[..., Any]
 _TOLERANCE = 0.02  # a model within this of the dial's target counts as having reached it
-_EVALUATED = 2**24  # expert values evaluated at once: 64 MB
+_EVALUATED = 2**22  # expert values evaluated at once: 16 MB, about what a cache holds
 
 
 def train(
@@ -150,7 +150,7 @@ class _Run:
         )
         self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows, workers)
-        self.held_out = rows.held_out(network.config.n_members)
+        self.held_out = _by_member(rows.held_out(network.config.n_members), network.config.n_members)
         self.n_steps = 0
         self.cooling_from: int | None = None
         self.cooling_steps = 1
@@ -285,24 +285,30 @@ class _Run:
 
     @torch.no_grad()
     def _validation_losses(self, validation: TrainingRows | None) -> tuple[Tensor, Tensor] | None:
-        """Return loss and weight of every validation row, (B, M) where members have rows of their own."""
-        found = self.held_out if validation is None else validation
-        if found is None:
+        """Return loss and weight of every validation row; members that hold out rows are asked for theirs alone."""
+        if validation is None and self.held_out is None:
             return None
-        self.network.eval()
-        tables = self.network.evaluate_knots() if self.is_on_knots else None
+        network, config = self.network, self.network.config
+        network.eval()
+        tables = network.evaluate_knots() if self.is_on_knots else None
+        per_row = config.n_experts * network.n_outputs * network.n_features
         losses, weights = [], []
-        config = self.network.config
-        per_row = config.n_experts * self.network.n_outputs * self.network.n_features * config.n_members
-        for part in torch.arange(len(found), device=found.weight.device).split(max(1, _EVALUATED // per_row)):
-            batch = found.take(part)
-            routed = self.network(batch.cells, tables)
-            score = routed.score if validation is None else routed.score.mean(dim=-1, keepdim=True)
-            score = score if batch.base is None else score + batch.base.unsqueeze(-1)
-            losses.append(self.loss.per_row(score, batch.target))
-            held_out = batch.is_held_out(losses[-1].shape[1])
-            weights.append(batch.weight.unsqueeze(-1) * (1.0 if held_out is None else held_out))
+        if validation is not None:
+            for batch in _chunks(validation, _EVALUATED // (per_row * config.n_members)):
+                score = network(batch.cells, tables).score.mean(dim=-1, keepdim=True)
+                losses.append(self._losses(score, batch))
+                weights.append(batch.weight)
+        else:
+            for member, rows in enumerate(self.held_out or ()):
+                for batch in _chunks(rows, _EVALUATED // per_row):
+                    losses.append(self._losses(network.score_member(member, batch.cells, tables), batch))
+                    weights.append(batch.weight)
         return torch.cat(losses), torch.cat(weights)
+
+    def _losses(self, score: Tensor, batch: TrainingRows) -> Tensor:
+        """Return the loss of every row from one score of each, (B, O, 1)."""
+        score = score if batch.base is None else score + batch.base.unsqueeze(-1)
+        return self.loss.per_row(score, batch.target)[:, 0]
 
     def record(self, epoch: Epoch, *, has_validation: bool) -> None:
         """Add an epoch to the history and keep its state if it is the best."""
@@ -391,6 +397,19 @@ class _Replay:
                 self.value = self.run.step(self.rows.take(self.batch))
         self.graph.replay()
         return self.value
+
+
+def _by_member(rows: TrainingRows | None, n_members: int) -> list[TrainingRows] | None:
+    """Return the rows that each member holds out."""
+    if rows is None or rows.fold is None:
+        return None
+    return [rows.take(torch.nonzero(rows.fold == member).flatten()) for member in range(n_members)]
+
+
+def _chunks(rows: TrainingRows, size: int) -> Iterator[TrainingRows]:
+    """Yield the rows, so many at a time; of no rows, one empty part."""
+    for part in torch.arange(len(rows), device=rows.weight.device).split(max(1, size)):
+        yield rows.take(part)
 
 
 def _slot_share(network: Network, rows: RowSource, workers: Workers) -> Tensor:
