@@ -29,6 +29,8 @@ CHOICES: dict[str, tuple[Value, ...]] = {
     "expert_dropout": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     "normalization": ("batch", "layer"),
 }
+FEWEST = 3
+"""Of fewer trials nothing is said."""
 RANGES = {"learning_rate": (1e-6, 1e-1), "weight_decay": (1e-8, 1e-1), "output_penalty": (1e-8, 1e-1)}
 """Drawn on a logarithmic scale: the paper does not say, and its best values lie six orders of magnitude apart."""
 
@@ -87,7 +89,7 @@ def _show(results: Results) -> Section:
         "further ones."
     )
     scores = [report.validation for _, _, report in done if report.validation is not None]
-    best = min(scores, default=None)
+    best = min(scores) if len(scores) >= FEWEST else None
     claim = Claim(
         "the paper's choice is not beaten: validation RMSE of the best trial over its own",
         None if best is None or reference is None or not reference.validation else best / reference.validation,

@@ -152,6 +152,12 @@ def lambda_run(model: str, strength: float) -> Run:
     return _run("multimodal", model, variation_penalty=strength)
 
 
+def _idle(strength: float) -> float:
+    """Return the additivity at the optimum if x1 alone carries the wave: the line has the variance 1/12, a wave ½."""
+    wave = 0.5 / (1 + strength / 2) ** 2
+    return (1 + (1 / 12) / (1 / 12 + wave)) / 2
+
+
 def _show_lambda(results: Results) -> Section:
     lines = [
         Line(
@@ -194,13 +200,13 @@ def _show_lambda(results: Results) -> Section:
         "and the bounds close; its figures are not met. If x1 carries the wave alone, its own share is Var(x1) / "
         "Var(x1 ± wave) = 0.14, which is what 64 bins find; *by exact value* x1, whose values are all different, "
         "counts as wholly explained. Here the head of x2 carries part of the wave, and x2 alone explains nothing of "
-        "it: its share is 0. The paper's figures are those of a model whose second head does next to nothing, so that "
-        "it counts as additive: mean of 1 and of what is left of the wave in x1. And λ = 10 is not the additive limit: "
-        "if two experts of either head share the wave, Eq. (7) leaves it an amplitude of about 1 / (1 + λ/4), 0.29 "
-        "there, and an additive model would have an RMSE of 0.72. Training that ends early stays additive at λ = 10 "
-        "([What explains the differences](#differences))."
+        "it: its share is 0. Were it idle, so that it counts as 1, x1 would keep an amplitude of 1 / (1 + λ/2) under "
+        f"Eq. (7), and additivity would be {', '.join(f'{_idle(strength):.2f}' for strength in LAMBDAS)}: near the "
+        "paper's figures but for the last. And λ = 10 is not the additive limit: if two experts of either head share "
+        "the wave, an amplitude of about 1 / (1 + λ/4) is left, 0.29 there, where an additive model has an RMSE of "
+        "0.72. Training that ends early stays additive at λ = 10 ([What explains the differences](#differences))."
     )
-    lines = with_reason(lines, "the head of x2 carries part of the wave; longer training than the paper's: see above")
+    lines = with_reason(lines, "the head of x2 carries part of the wave, and training is long: see above")
     return Section([text, comparison([*lines, *errors])], [*lines, *errors], pictures)
 
 
