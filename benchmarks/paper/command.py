@@ -8,15 +8,12 @@ from pathlib import Path
 from benchmarks.durations import read_duration
 from benchmarks.paper.pages import Places, gather, write_page, write_pages
 from benchmarks.paper.pool import Limits, carry_out_all, carry_out_here
-from benchmarks.paper.registry import EXPERIMENTS, chosen, ordered, seconds_of, smoke_runs
+from benchmarks.paper.registry import EXPERIMENTS, chosen, laptop_runs, ordered, seconds_of, smoke_runs
 from benchmarks.paper.runs import Run
 from benchmarks.paper.search import draw_trials
 from benchmarks.paper.store import RunStore
 
 __all__ = ["add_command", "reproduce", "run_paper"]
-
-LAPTOP_SECONDS = 20.0
-"""Runs that a GPU does faster than this are left for a laptop, too."""
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -110,7 +107,7 @@ def _pending(ask: Ask, store: RunStore, given: argparse.Namespace) -> list[Run]:
     if given.tables:
         runs = [run for run in runs if run.data in given.tables.split(",")]
     if given.laptop:
-        runs = [run for run in runs if seconds_of(run) <= LAPTOP_SECONDS and not run.is_timed]
+        runs = laptop_runs(runs)
     return [run for run in runs if not store.is_done(run)]
 
 

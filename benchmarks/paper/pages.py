@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.paper.claims import claims_to_json, judge_claim
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
+from benchmarks.paper.registry import EXPERIMENTS, laptop_runs, ordered
 from benchmarks.paper.store import KEPT, Archive, Report, RunStore
 from benchmarks.paper.verdicts import Verdict, judge, to_json
 from benchmarks.tables import markdown_table
@@ -129,8 +130,9 @@ def _head(results: Results) -> str:
         "# The paper, reproduced\n\n"
         "Made by `python -m benchmarks paper pages` from the reports in `benchmarks/results/paper/reports.json`; "
         "`python -m benchmarks paper all` runs what is not among the finished runs in `runs/` yet, `make reproduce` "
-        "what fits on a laptop: 165 runs, about three and a half hours of one core by the time that single ones took; "
-        "it goes on where it was stopped, and has not been run in one go.\n\n"
+        f"what fits on a laptop: {len(laptop_runs(ordered(EXPERIMENTS)))} runs, about three and a half hours of one "
+        "core, estimated from the time that single ones took; it goes on where it was stopped, and has not been run in "
+        "one go.\n\n"
         f"{len(done)} runs, {hours:.1f} hours of fitting; {len(on_gpu)} of them on a GPU ({names}), "
         "the others on CPUs.\n\n"
         '**Paper mode** is `encoder="mlp"` with the hyper-parameters that the paper gives (`nae.presets.paper`), '

@@ -20,13 +20,15 @@ from benchmarks.paper.runs import PAPER, TABLE, Run, Value, is_ours
 from benchmarks.paper.tables import SIMULATIONS
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["EXPERIMENTS", "chosen", "ordered", "seconds_of", "smoke_runs"]
+__all__ = ["EXPERIMENTS", "chosen", "laptop_runs", "ordered", "seconds_of", "smoke_runs"]
 
 _ORDER = (
     "accuracy", "unimodal", "multimodal", "sim-lambda", "longitude", "lambda", "theory", "datasets", "search",
     "sparsity", "modality", "correlation", "generic", "ga2m", "three-way", "nae-d", "nae-e", "experts", "k-lambda",
     "parameters", "cost", "all-features", "differences",
 )  # fmt: skip
+LAPTOP_SECONDS = 20.0
+"""Runs that a GPU does faster than this are left for a laptop, too."""
 _GROUPS = (accuracy, simulations, interactions, housing, scaling, sizes, costs, search, theory, differences)
 _FOUND = {experiment.name: experiment for group in _GROUPS for experiment in group.EXPERIMENTS}
 EXPERIMENTS: tuple[Experiment, ...] = tuple(_FOUND[name] for name in _ORDER)
@@ -48,6 +50,11 @@ def ordered(experiments: Iterable[Experiment]) -> list[Run]:
     """Return their runs, each once: first repetitions of ours first, cheap ones before dear ones."""
     runs = dict.fromkeys(run for experiment in experiments for run in experiment.runs())
     return sorted(runs, key=lambda run: (run.is_timed, _rank(run), seconds_of(run), run.path))
+
+
+def laptop_runs(runs: Iterable[Run]) -> list[Run]:
+    """Return those that need no GPU to be done within minutes, and no machine for themselves."""
+    return [run for run in runs if seconds_of(run) <= LAPTOP_SECONDS and not run.is_timed]
 
 
 def smoke_runs(experiments: Iterable[Experiment]) -> list[Run]:

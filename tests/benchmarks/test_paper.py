@@ -12,7 +12,7 @@ from benchmarks.paper.experiment import Results
 from benchmarks.paper.fitting import parameters_of
 from benchmarks.paper.pages import Places, gather
 from benchmarks.paper.pool import Limits, carry_out_all
-from benchmarks.paper.registry import EXPERIMENTS, chosen, ordered, smoke_runs
+from benchmarks.paper.registry import EXPERIMENTS, chosen, laptop_runs, ordered, smoke_runs
 from benchmarks.paper.runs import DEFAULT, PAPER, TABLE, Run, default_run, paper_run, settings
 from benchmarks.paper.store import Report, RunStore
 from benchmarks.paper.tables import read
@@ -212,6 +212,20 @@ def test_a_run_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 def test_the_command_lists_what_is_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.main(["paper", "list", "--store", str(tmp_path)])
     assert f"{len(ordered(EXPERIMENTS))} runs to do" in capsys.readouterr().out
+
+
+def test_runs_can_be_asked_for_by_table_and_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["paper", "list", "--tables", "income", "--models", "linear", "--store", str(tmp_path)])
+    assert capsys.readouterr().out.startswith("5 runs to do")
+
+
+def test_a_laptop_is_spared_what_takes_long_and_what_is_timed() -> None:
+    runs = ordered(EXPERIMENTS)
+    kept = laptop_runs(runs)
+    assert 0 < len(kept) < len(runs)
+    assert not any(run.is_timed for run in kept)
+    assert paper_run("housing") not in kept
+    assert paper_run("multimodal") in kept
 
 
 def test_smoke_runs_are_few_and_small() -> None:
