@@ -19,6 +19,7 @@ import torch
 import nae
 from nae.errors import ConfigError, DataError, TrainingError
 from nae.scale.checkpoints import open_storage, read_model
+from nae.scale.cluster import _check_reachable, connect
 from nae.scale.fit import _estimator, _predicts_classes, _scaling
 from nae.scale.shard import ShardFiles
 from nae.scanning.chunks import Roles
@@ -183,6 +184,28 @@ def test_some_processors_are_left_to_read(
         ConfigError, match=r"8 workers need 9 processors, one of them to read the rows; the cluster has"
     ):
         _scaling(ray, 8)
+
+
+@pytest.mark.parametrize("port", ["1", "99999"])
+def test_a_cluster_that_does_not_answer_is_an_error_at_once(port: str) -> None:
+    with pytest.raises(ConfigError, match=rf"A Ray must answer at the address; at 127\.0\.0\.1:{port} none does: "):
+        _check_reachable(f"127.0.0.1:{port}")
+
+
+def test_addresses_of_other_forms_are_left_to_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(**_: Any) -> None:
+        raise ConnectionError("Could not find any running Ray instance.\nPlease start one.")
+
+    ray = SimpleNamespace(is_initialized=lambda: False, init=init)
+    monkeypatch.setattr("nae.scale.cluster.require", lambda *_, **__: ray)
+    for address in ("auto", "ray://host:10001"):
+        with (
+            pytest.raises(
+                ConfigError, match=rf"at {address} none does: Could not find any running Ray instance\. 'ray"
+            ),
+            connect(address),
+        ):
+            pass
 
 
 def test_importing_the_package_does_not_load_ray() -> None:
