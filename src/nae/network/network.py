@@ -16,6 +16,7 @@ from nae._typing import Array, BoolArray, IntArray
 from nae.network.cells import RowCells
 from nae.network.config import NetworkConfig
 from nae.network.gates import GATES, Gate
+from nae.network.groups import Groups, group_features
 from nae.network.interpolation import interpolate, interpolate_sum
 from nae.network.kernels import Kernels
 from nae.network.routing import ROUTINGS, TABLE_ROUTING
@@ -88,6 +89,7 @@ class Network(nn.Module):
         # A feature that never varies could still carry what others do to each other: its experts stay at zero.
         live = None if constant is None or not constant.any() else torch.as_tensor(~constant, dtype=dtype)
         self.register_buffer("live", None if live is None else live.view(-1, 1, 1), persistent=False)
+        self.groups = None if is_paper else group_features(inputs)
         self.kernels: Kernels | None = None
 
     def compile(self) -> None:
@@ -118,10 +120,20 @@ class Network(nn.Module):
 
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:
         """Return experts (F * S, K * O * M) and gate terms (M, F * S, width) on every slot."""
-        hidden = self.trunk(self.inputs, self.kernels)
-        experts = self._experts(hidden)
-        terms = _head(hidden, self.gate.weight)
+        if self.groups is None or self.inputs.is_cuda:  # on a GPU, few large products are faster than less work
+            hidden = self.trunk(self.inputs, self.kernels)
+            experts, terms = self._experts(hidden), _head(hidden, self.gate.weight)
+        else:
+            experts, terms = self._evaluate_groups(self.groups)
         return experts.permute(1, 2, 3, 0).flatten(2).flatten(0, 1), terms.flatten(1, 2)
+
+    def _evaluate_groups(self, groups: Groups) -> tuple[Tensor, Tensor]:
+        """Return experts (M, F, S, K * O) and gate terms (M, F, S, width); slots that nothing trains are zero."""
+        n_slots = self.inputs.shape[1]
+        hidden = self.trunk.forward_groups(self.inputs, groups, self.kernels)
+        weights = [groups.split(weight, 0) for weight in (self.expert_weight.flatten(2, 3), self.gate.weight)]
+        experts, terms = ([_head(*own) for own in zip(hidden, parts, strict=True)] for parts in weights)
+        return self._finish(groups.join(experts, n_slots)), groups.join(terms, n_slots)
 
     def interpolate(self, experts: Tensor, terms: Tensor, cells: RowCells) -> tuple[Tensor, Tensor]:
         """Return experts (B, K, O, F, M) and summed gate terms (M, B, width) of a batch."""
@@ -203,8 +215,11 @@ class Network(nn.Module):
 
     def _experts(self, hidden: Tensor) -> Tensor:
         """(M, F, N, hidden) -> (M, F, N, K * O)."""
-        bias = self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
-        experts = _head(hidden, self.expert_weight.flatten(2, 3)) + bias
+        return self._finish(_head(hidden, self.expert_weight.flatten(2, 3)))
+
+    def _finish(self, experts: Tensor) -> Tensor:
+        """Add the bias, and leave nothing to features that never vary."""
+        experts = experts + self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
         return experts if self.live is None else experts * self.live
 
     def _spread(self, own: Tensor) -> Tensor:

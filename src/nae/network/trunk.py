@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as fn
 from torch import Tensor, nn
 
+from nae.network.groups import Groups
 from nae.network.kernels import Kernels
 
 __all__ = ["Block", "Trunk", "uniform"]
@@ -49,14 +50,27 @@ class Block(nn.Module):
 
     def forward(self, hidden: Tensor, kernels: Kernels | None = None) -> Tensor:
         """(M or 1, F, N, in) -> (M, F, N, out): the first block's inputs are common to all members."""
-        n_members, n_features, in_dim, out_dim = self.weight.shape
+        return self._apply_to(hidden, (self.weight, self.bias, self.scale, self.shift), kernels)
+
+    def forward_groups(self, hidden: list[Tensor], groups: Groups, kernels: Kernels | None) -> list[Tensor]:
+        """Return the same for the features of every group; inputs may be the columns that a group has."""
+        parts = zip(*(groups.split(each, 1) for each in (self.weight, self.bias, self.scale, self.shift)), strict=True)
+        found = []
+        for own, columns, (weight, *rest) in zip(hidden, groups.columns, parts, strict=True):
+            cut = weight if own.shape[3] == weight.shape[2] else weight.index_select(2, columns)
+            found.append(self._apply_to(own, (cut, *rest), kernels))
+        return found
+
+    def _apply_to(self, hidden: Tensor, parameters: tuple[Tensor, ...], kernels: Kernels | None) -> Tensor:
+        weight, bias, scale, shift = parameters
+        n_members, n_features, in_dim, out_dim = weight.shape
         n_inputs = hidden.shape[2]
         flat = hidden.expand(n_members, -1, -1, -1).reshape(-1, n_inputs, in_dim)
-        linear = torch.baddbmm(self.bias.flatten(0, 1), flat, self.weight.flatten(0, 1))
+        linear = torch.baddbmm(bias.flatten(0, 1), flat, weight.flatten(0, 1))
         linear = linear.view(n_members, n_features, n_inputs, out_dim)
         if kernels is not None:
-            return kernels.norm_relu(linear, self.scale, self.shift)
-        return fn.relu(torch.addcmul(self.shift, self._normalise(linear), self.scale))
+            return kernels.norm_relu(linear, scale, shift)
+        return fn.relu(torch.addcmul(shift, self._normalise(linear), scale))
 
     def _normalise(self, linear: Tensor) -> Tensor:
         if not self.is_batch_norm:
@@ -109,4 +123,11 @@ class Trunk(nn.Module):
             hidden = block(hidden, kernels)
             if self.dropout and self.training:
                 hidden = fn.dropout(hidden, self.dropout)
+        return hidden
+
+    def forward_groups(self, inputs: Tensor, groups: Groups, kernels: Kernels | None) -> list[Tensor]:
+        """(F, S, in) -> (M, features, slots, hidden) of every group; on knots, where nothing is dropped."""
+        hidden = groups.inputs(inputs)
+        for block in self.blocks:
+            hidden = block.forward_groups(hidden, groups, kernels)  # type: ignore[operator]
         return hidden
