@@ -1,6 +1,9 @@
 """``tune_ray``: the search of :func:`nae.tuning.tune`, its trials side by side on a Ray cluster."""
 
-from collections.abc import Callable, Mapping
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -70,7 +73,7 @@ def tune_ray(
         if n_left > 0:
             tune = require("ray.tune", extra="scale")
             job = tune.with_resources(tune.with_parameters(_run_job, question=question), resources or {"cpu": 1})
-            results = tune.Tuner(
+            tuner = tune.Tuner(
                 job,
                 tune_config=tune.TuneConfig(
                     search_alg=_search(question, space, folder, seed=seed, on_trial=on_trial),
@@ -79,11 +82,26 @@ def tune_ray(
                     time_budget_s=time_limit,
                 ),
                 run_config=tune.RunConfig(storage_path=str(Path(folder).absolute() / "ray"), verbose=0),
-            ).fit()
+            )
+            with _quiet():
+                results = tuner.fit()
             if results.num_errors == len(results):
                 error = results.errors[0]
                 raise cause_of(error) from error
         return read_result(study, question)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Ray Tune from printing a page for every job that fails: what was wrong is raised, and stays in its files."""
+    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # the new output has no silence
+    log = logging.getLogger("ray.tune")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def _run_job(config: Mapping[str, Any], question: Question) -> dict[str, float]:
