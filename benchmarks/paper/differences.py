@@ -181,7 +181,8 @@ DROPOUT_NOTE = (
     "released code; that code reads settings of their own for the two variants, which the paper does not print, and "
     "draws Gumbel noise when it predicts. Paper mode has NAE's dropout, 0.1 in the encoders and 0.2 of the experts. "
     "Changed: the least in the paper's ranges, 0 and 0.1, with 150 epochs; or none at all, with 75 epochs and a "
-    "learning rate of 0.002."
+    "learning rate of 0.002. Dropout of experts is most of what NAE-D is short of, since Gumbel noise leaves one "
+    "expert a feature and dropping it leaves nothing; of what NAE-E is short of it is a part."
 )
 PENALTY_NOTE = (
     "**The variation penalty: K − 1.** Eq. (7) divides the squares by K, the released code by K − 1. Changed: "
