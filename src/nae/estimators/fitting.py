@@ -29,7 +29,9 @@ from nae.training.workers import ALONE, Workers
 __all__ = ["Fitted", "Prepared", "Rows", "Task", "fit_model", "place_fit", "prepare", "to_tensors"]
 
 _LOG = logging.getLogger("nae")
-_WORTH_COMPILING = 5e8  # expert values of a fit: a compiled step saves about 20 ns on each, compiling takes 2 s
+_WORTH_COMPILING = (
+    5e9  # expert values of the longest fit: a compiled step saves some 15 ns on each, compiling costs 4 s
+)
 
 
 @dataclass(frozen=True, eq=False)

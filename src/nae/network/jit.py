@@ -1,8 +1,8 @@
 """Compiled parts of a step on the CPU, forward and backward, each over a range that one thread may have to itself.
 
-Import this module through :mod:`nae.network.kernels`; it needs numba. Sizes of inner loops are constants of what is
-compiled, so that the compiler unrolls them into vector instructions: a table's members lie side by side, and eight of
-them are one register. Nothing is cached on disk: compiling takes about two seconds, once per process and shape.
+Import this module through :mod:`nae.network.kernels`; it needs numba. A table's members lie side by side, and eight of
+them are one vector register, so their number is a constant of what is compiled; other inner loops are long. Nothing is
+cached on disk: compiling takes some three seconds, once per process.
 """
 
 from functools import lru_cache
@@ -12,14 +12,14 @@ from numba import njit
 
 from nae.tables.jit import exp_single
 
-__all__ = ["norm_relu", "route", "sum_terms"]
+__all__ = ["norm_relu", "norm_relu_back", "route", "sum_terms", "sum_terms_back"]
 
 _SUMS = {"contract", "reassoc", "nsz", "arcp"}  # fuse with a product, change the order, divide by multiplying
 _ONE = np.float32(1.0)
 
 
-@lru_cache(maxsize=32)
-def route(n_experts: int, n_outputs: int, n_members: int):  # type: ignore[no-untyped-def]
+@lru_cache(maxsize=8)
+def route(n_members: int):  # type: ignore[no-untyped-def]
     """Return the forward and backward functions of interpolating experts and mixing them by a softmax.
 
     A range is one of features: each has its own part of the table and of every output.
@@ -31,10 +31,14 @@ def route(n_experts: int, n_outputs: int, n_members: int):  # type: ignore[no-un
 
         Slots and fractions are (B, F), the table (slot, K * O * M), logits (M, B, K, F).
         """
+        n_experts, n_outputs = routing.shape[2], out.shape[1]
         tile = np.empty((last - first, n_experts, n_members), np.float32)
         scratch = np.empty((3, n_members), np.float32)
         most, total, mixed = scratch[0], scratch[1], scratch[2]
-        mean[first:last] = 0
+        for f in range(first, last):  # assigning a slice brings seconds of compiling for its error message
+            for k in range(n_experts):
+                for m in range(n_members):
+                    mean[f, k, m] = 0
         for b in range(len(slot)):
             for k in range(n_experts):
                 for f in range(first, last):
@@ -79,6 +83,7 @@ def route(n_experts: int, n_outputs: int, n_members: int):  # type: ignore[no-un
         slot, fraction, weight, table, routing, d_out, d_mean, first, last, d_table, d_logits
     ):
         """Add to the gradient of the table, and fill that of the logits."""
+        n_experts, n_outputs = routing.shape[2], d_out.shape[1]
         tile = np.empty((n_experts, n_members, last - first), np.float32)
         slope, common = np.empty((n_experts, n_members), np.float32), np.empty(n_members, np.float32)
         for b in range(len(slot)):
@@ -112,96 +117,86 @@ def route(n_experts: int, n_outputs: int, n_members: int):  # type: ignore[no-un
     return forward, backward
 
 
-@lru_cache(maxsize=32)
-def sum_terms(width: int):  # type: ignore[no-untyped-def]
-    """Return the forward and backward functions of interpolating terms and adding up the features.
-
-    A range is one of members: each has its own terms and sums.
-    """
-
-    @njit(nogil=True, error_model="numpy", fastmath=_SUMS)
-    def forward(slot, fraction, terms, first, last, out):  # type: ignore[no-untyped-def]
-        """Fill the sums (M, B, width) of terms (M, slot, width)."""
-        total = np.empty(width, np.float32)
-        for m in range(first, last):
-            table = terms[m]
-            for b in range(len(slot)):
-                for j in range(width):
-                    total[j] = 0
-                for f in range(slot.shape[1]):
-                    part, at = fraction[b, f], slot[b, f]
-                    low, high = table[at], table[at + (1 if part > 0 else 0)]
-                    for j in range(width):
-                        total[j] += low[j] + part * (high[j] - low[j])
-                row = out[m, b]
-                for j in range(width):
-                    row[j] = total[j]
-
-    @njit(nogil=True, error_model="numpy", fastmath=_SUMS)
-    def backward(slot, fraction, d_out, first, last, d_terms):  # type: ignore[no-untyped-def]
-        """Add to the gradient of the terms."""
-        for m in range(first, last):
-            table = d_terms[m]
-            for f in range(slot.shape[1]):
-                for b in range(len(slot)):
-                    part, at, row = fraction[b, f], slot[b, f], d_out[m, b]
-                    rest = _ONE - part
-                    low, high = table[at], table[at + (1 if part > 0 else 0)]
-                    for j in range(width):
-                        low[j] += rest * row[j]
-                        high[j] += part * row[j]
-
-    return forward, backward
-
-
-@lru_cache(maxsize=32)
-def norm_relu(width: int):  # type: ignore[no-untyped-def]
-    """Return the forward and backward functions of layer norm, scale, shift and ReLU.
-
-    A range is one of groups: a feature of a member, with its own scale and shift.
-    """
-
-    @njit(nogil=True, error_model="numpy", fastmath=_SUMS)
-    def forward(linear, scale, shift, first, last, out, moments):  # type: ignore[no-untyped-def]
-        """Fill (group, row, width), and mean and reciprocal deviation of every row, (group, row, 2)."""
-        for g in range(first, last):
-            for n in range(linear.shape[1]):
-                row, into = linear[g, n], out[g, n]
-                mean, square = np.float32(0), np.float32(0)
-                for j in range(width):
-                    mean += row[j]
-                mean /= np.float32(width)
-                for j in range(width):
-                    square += (row[j] - mean) * (row[j] - mean)
-                rate = _ONE / np.sqrt(square / np.float32(width) + np.float32(1e-5))
-                moments[g, n, 0], moments[g, n, 1] = mean, rate
-                for j in range(width):
-                    into[j] = max((row[j] - mean) * rate * scale[g, j] + shift[g, j], np.float32(0))
-
-    @njit(nogil=True, error_model="numpy", fastmath=_SUMS)
-    def backward(  # type: ignore[no-untyped-def]
-        linear, scale, out, moments, d_out, first, last, d_linear, d_scale, d_shift
-    ):
-        """Fill the gradients."""
-        normal, slope = np.empty(width, np.float32), np.empty(width, np.float32)
-        for g in range(first, last):
+@njit(nogil=True, error_model="numpy", fastmath=_SUMS)
+def sum_terms(slot, fraction, terms, first, last, out):  # type: ignore[no-untyped-def]
+    """Fill the sums (M, B, width) over the features of interpolated terms (M, slot, width), for a range of members."""
+    width = terms.shape[2]
+    for m in range(first, last):
+        table = terms[m]
+        for b in range(len(slot)):
+            total = out[m, b]
             for j in range(width):
-                d_scale[g, j] = d_shift[g, j] = 0
-            for n in range(linear.shape[1]):
-                row, shown, given, into = linear[g, n], out[g, n], d_out[g, n], d_linear[g, n]
-                mean, rate = moments[g, n, 0], moments[g, n, 1]
-                along, level = np.float32(0), np.float32(0)
+                total[j] = 0
+            for f in range(slot.shape[1]):
+                part, at = fraction[b, f], slot[b, f]
+                low, high = table[at], table[at + (1 if part > 0 else 0)]
                 for j in range(width):
-                    normal[j] = (row[j] - mean) * rate
-                    passed = given[j] if shown[j] > 0 else np.float32(0)
-                    d_shift[g, j] += passed
-                    d_scale[g, j] += passed * normal[j]
-                    slope[j] = passed * scale[g, j]
-                    level += slope[j]
-                    along += slope[j] * normal[j]
-                level /= np.float32(width)
-                along /= np.float32(width)
-                for j in range(width):
-                    into[j] = rate * (slope[j] - level - normal[j] * along)
+                    total[j] += low[j] + part * (high[j] - low[j])
 
-    return forward, backward
+
+@njit(nogil=True, error_model="numpy", fastmath=_SUMS)
+def sum_terms_back(slot, fraction, d_out, first, last, d_terms):  # type: ignore[no-untyped-def]
+    """Add to the gradient of the terms of a range of members."""
+    width = d_terms.shape[2]
+    for m in range(first, last):
+        table = d_terms[m]
+        for f in range(slot.shape[1]):
+            for b in range(len(slot)):
+                part, at, row = fraction[b, f], slot[b, f], d_out[m, b]
+                rest = _ONE - part
+                low, high = table[at], table[at + (1 if part > 0 else 0)]
+                for j in range(width):
+                    low[j] += rest * row[j]
+                    high[j] += part * row[j]
+
+
+@njit(nogil=True, error_model="numpy", fastmath=_SUMS)
+def norm_relu(linear, scale, shift, first, last, out, moments):  # type: ignore[no-untyped-def]
+    """Fill ReLU(scale * norm(linear) + shift), and mean and reciprocal deviation of every row, for a range of groups.
+
+    Linear is (group, row, width); a group is a feature of a member, with a scale and a shift of its own.
+    """
+    width = linear.shape[2]
+    size = np.float32(width)
+    for g in range(first, last):
+        for n in range(linear.shape[1]):
+            row, into = linear[g, n], out[g, n]
+            mean, square = np.float32(0), np.float32(0)
+            for j in range(width):
+                mean += row[j]
+            mean /= size
+            for j in range(width):
+                square += (row[j] - mean) * (row[j] - mean)
+            rate = _ONE / np.sqrt(square / size + np.float32(1e-5))
+            moments[g, n, 0], moments[g, n, 1] = mean, rate
+            for j in range(width):
+                into[j] = max((row[j] - mean) * rate * scale[g, j] + shift[g, j], np.float32(0))
+
+
+@njit(nogil=True, error_model="numpy", fastmath=_SUMS)
+def norm_relu_back(  # type: ignore[no-untyped-def]
+    linear, scale, out, moments, d_out, first, last, d_linear, d_scale, d_shift
+):
+    """Fill the gradients of a range of groups."""
+    width = linear.shape[2]
+    size = np.float32(width)
+    normal, slope = np.empty(width, np.float32), np.empty(width, np.float32)
+    for g in range(first, last):
+        for j in range(width):
+            d_scale[g, j] = d_shift[g, j] = 0
+        for n in range(linear.shape[1]):
+            row, shown, given, into = linear[g, n], out[g, n], d_out[g, n], d_linear[g, n]
+            mean, rate = moments[g, n, 0], moments[g, n, 1]
+            along, level = np.float32(0), np.float32(0)
+            for j in range(width):
+                normal[j] = (row[j] - mean) * rate
+                passed = given[j] if shown[j] > 0 else np.float32(0)
+                d_shift[g, j] += passed
+                d_scale[g, j] += passed * normal[j]
+                slope[j] = passed * scale[g, j]
+                level += slope[j]
+                along += slope[j] * normal[j]
+            level /= size
+            along /= size
+            for j in range(width):
+                into[j] = rate * (slope[j] - level - normal[j] * along)

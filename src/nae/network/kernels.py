@@ -81,7 +81,6 @@ class _NormRelu(torch.autograd.Function):
         from nae.network import jit
 
         n_groups, (n_rows, width) = linear.shape[0] * linear.shape[1], linear.shape[2:]
-        compiled, _ = jit.norm_relu(width)
         linear = linear.contiguous()
         out, moments = torch.empty_like(linear), linear.new_empty(n_groups, n_rows, 2)
         given = (
@@ -90,7 +89,7 @@ class _NormRelu(torch.autograd.Function):
             _array(shift, n_groups, width),
         )
         made = (_array(out, n_groups, n_rows, width), moments.numpy())
-        kernels.share(n_groups, lambda first, last: compiled(*given, first, last, *made))
+        kernels.share(n_groups, lambda first, last: jit.norm_relu(*given, first, last, *made))
         ctx.save_for_backward(linear, scale, out, moments)
         ctx.kernels = kernels
         return out
@@ -102,13 +101,12 @@ class _NormRelu(torch.autograd.Function):
 
         linear, scale, out, moments = ctx.saved_tensors
         (n_groups, n_rows, _), width = moments.shape, linear.shape[-1]
-        _, compiled = jit.norm_relu(width)
         d_linear, d_scale, d_shift = torch.empty_like(linear), torch.empty_like(scale), torch.empty_like(scale)
         shape = (n_groups, n_rows, width)
         given = (_array(linear, *shape), _array(scale, n_groups, width), _array(out, *shape), moments.numpy())
         made = (_array(d_linear, *shape), _array(d_scale, n_groups, width), _array(d_shift, n_groups, width))
         slope = _array(d_out, *shape)
-        ctx.kernels.share(n_groups, lambda first, last: compiled(*given, slope, first, last, *made))
+        ctx.kernels.share(n_groups, lambda first, last: jit.norm_relu_back(*given, slope, first, last, *made))
         return None, d_linear, d_scale, d_shift
 
 
@@ -118,10 +116,9 @@ class _SumTerms(torch.autograd.Function):
         from nae.network import jit
 
         n_members, ctx.n_slots, width = terms.shape
-        compiled, _ = jit.sum_terms(width)
         out = terms.new_empty(n_members, len(cells.slot), width)
         given = (cells.slot.numpy(), cells.fraction.numpy(), _array(terms, *terms.shape))
-        kernels.share(n_members, lambda first, last: compiled(*given, first, last, out.numpy()))
+        kernels.share(n_members, lambda first, last: jit.sum_terms(*given, first, last, out.numpy()))
         ctx.kernels, ctx.cells = kernels, cells
         return out
 
@@ -131,10 +128,9 @@ class _SumTerms(torch.autograd.Function):
         from nae.network import jit
 
         n_members, _, width = d_out.shape
-        _, compiled = jit.sum_terms(width)
         d_terms = d_out.new_zeros(n_members, ctx.n_slots, width)
         given = (ctx.cells.slot.numpy(), ctx.cells.fraction.numpy(), _array(d_out, *d_out.shape))
-        ctx.kernels.share(n_members, lambda first, last: compiled(*given, first, last, d_terms.numpy()))
+        ctx.kernels.share(n_members, lambda first, last: jit.sum_terms_back(*given, first, last, d_terms.numpy()))
         return None, d_terms, None
 
 
@@ -146,7 +142,7 @@ class _Route(torch.autograd.Function):
         from nae.network import jit
 
         config, (n_rows, n_features) = kernels.config, cells.slot.shape
-        compiled, _ = jit.route(config.n_experts, kernels.n_outputs, config.n_members)
+        compiled, _ = jit.route(config.n_members)
         out = experts.new_empty(n_rows, kernels.n_outputs, n_features, config.n_members)
         routing = experts.new_empty(n_rows, n_features, config.n_experts, config.n_members)
         mean = experts.new_empty(n_features, config.n_experts, config.n_members)
@@ -168,7 +164,7 @@ class _Route(torch.autograd.Function):
 
         kernels, (experts, routing) = ctx.kernels, ctx.saved_tensors
         config, (n_rows, n_features) = kernels.config, routing.shape[:2]
-        _, compiled = jit.route(config.n_experts, kernels.n_outputs, config.n_members)
+        _, compiled = jit.route(config.n_members)
         d_experts, d_logits = torch.zeros_like(experts), experts.new_empty(ctx.shape)
         given = (_array(experts, *experts.shape), routing.numpy(), _array(d_out, *d_out.shape))
         made = (
