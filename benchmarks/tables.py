@@ -213,7 +213,7 @@ def _score_cell(results: Results, dataset: Dataset, entry: Entry, *, is_best: bo
 
 
 def _four_digits(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}" if value >= 1 else f"{value:.4f}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:#.4g}" if value >= 1 else f"{value:.4f}"
 
 
 def _ranks(results: Results, entries: Sequence[Entry]) -> str:

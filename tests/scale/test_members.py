@@ -141,6 +141,7 @@ def test_each_member_holds_out_its_own_fold(ray: HereAndNow, monkeypatch: pytest
     np.testing.assert_array_equal(held_out[4], held_out[0])  # more members than folds begin anew
 
 
+@pytest.mark.slow
 def test_classes_weights_and_the_path_to_additivity_work_apart(ray: HereAndNow) -> None:
     X, y = make_rows()
     labels = np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.5])]
@@ -152,6 +153,7 @@ def test_classes_weights_and_the_path_to_additivity_work_apart(ray: HereAndNow) 
     assert set(estimator.predict(X)) <= {"a", "b", "c"}
 
 
+@pytest.mark.slow
 def test_a_second_fit_goes_on_where_the_first_one_ended(ray: HereAndNow) -> None:
     X, y = make_rows()
     estimator = NAERegressor(n_members=2, warm_start=True, **{**TINY, "learning_rate": 1e-9})
