@@ -11,6 +11,7 @@ import pytest
 
 from nae import NAERegressor, datasets, metrics
 
+pytestmark = pytest.mark.slow
 STRENGTHS = (0.0, 0.1, 1.0, 10.0, 100.0)
 
 
