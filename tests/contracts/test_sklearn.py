@@ -87,6 +87,24 @@ def test_all_parameters_are_keywords_with_defaults_and_nothing_else_is_stored(es
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_arguments_are_stored_as_they_are_and_shown_where_they_differ_from_the_defaults(estimator):
+    given = {name: object() for name in estimator().get_params()}
+    assert estimator(**given).get_params(deep=False) == given
+    assert repr(estimator(n_experts=3, device="cpu")) == f"{estimator.__name__}(device='cpu', n_experts=3)"
+
+
+def test_a_subclass_may_have_parameters_of_its_own():
+    class Halved(NAERegressor):
+        def __init__(self, *, factor=0.5, n_experts=3):
+            super().__init__(n_experts=n_experts)
+            self.factor = factor
+
+    model = clone(Halved(factor=0.25))
+    assert model.get_params() == {"factor": 0.25, "n_experts": 3}
+    assert (model.loss, model.n_members) == ("squared", 8)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_every_parameter_is_documented(estimator):
     documented = inspect.getdoc(estimator).partition("Parameters\n")[2].partition("Attributes\n")[0]
     heads = [line.partition(" : ")[0] for line in documented.splitlines() if " : " in line and line[0] != " "]

@@ -128,6 +128,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
 
     classes_: AnyArray
 
+    class_weight: Any
+
     def __init__(
         self,
         *,
@@ -166,42 +168,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         device: str = "auto",
     ) -> None:
-        super().__init__(
-            additivity=additivity,
-            variant=variant,
-            encoder=encoder,
-            gate=gate,
-            n_experts=n_experts,
-            n_active=n_active,
-            n_members=n_members,
-            n_knots=n_knots,
-            n_ramps=n_ramps,
-            n_blocks=n_blocks,
-            hidden_dim=hidden_dim,
-            gate_rank=gate_rank,
-            normalization=normalization,
-            variation_penalty=variation_penalty,
-            output_penalty=output_penalty,
-            context_penalty=context_penalty,
-            expert_dropout=expert_dropout,
-            encoder_dropout=encoder_dropout,
-            weight_decay=weight_decay,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            early_stopping_rounds=early_stopping_rounds,
-            validation_size=validation_size,
-            validation=validation,
-            time_limit=time_limit,
-            feature_types=feature_types,
-            callbacks=callbacks,
-            verbose=verbose,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            device=device,
-        )
-        self.class_weight = class_weight
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None) -> Self:
         """Fit the model.

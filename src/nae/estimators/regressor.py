@@ -133,6 +133,11 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     (3, 2)
     """
 
+    loss: str
+    quantile: float
+    huber_delta: float
+    tweedie_power: float
+
     def __init__(
         self,
         loss: str = "squared",
@@ -174,45 +179,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         device: str = "auto",
     ) -> None:
-        super().__init__(
-            additivity=additivity,
-            variant=variant,
-            encoder=encoder,
-            gate=gate,
-            n_experts=n_experts,
-            n_active=n_active,
-            n_members=n_members,
-            n_knots=n_knots,
-            n_ramps=n_ramps,
-            n_blocks=n_blocks,
-            hidden_dim=hidden_dim,
-            gate_rank=gate_rank,
-            normalization=normalization,
-            variation_penalty=variation_penalty,
-            output_penalty=output_penalty,
-            context_penalty=context_penalty,
-            expert_dropout=expert_dropout,
-            encoder_dropout=encoder_dropout,
-            weight_decay=weight_decay,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            early_stopping_rounds=early_stopping_rounds,
-            validation_size=validation_size,
-            validation=validation,
-            time_limit=time_limit,
-            feature_types=feature_types,
-            callbacks=callbacks,
-            verbose=verbose,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            device=device,
-        )
-        self.loss = loss
-        self.quantile = quantile
-        self.huber_delta = huber_delta
-        self.tweedie_power = tweedie_power
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None) -> Self:
         """Fit the model.
