@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nae._typing import Array
+from nae._words import counted
 from nae.errors import UserError, did_you_mean
 
 __all__ = ["Contributions"]
@@ -48,7 +49,7 @@ class Contributions:
 
     def __repr__(self) -> str:
         rows, features, *outputs = self.values.shape
-        sizes = [f"{rows} rows", f"{features} features", *(f"{n} outputs" for n in outputs)]
+        sizes = [counted(rows, "row"), counted(features, "feature"), *(counted(n, "output") for n in outputs)]
         return f"Contributions({', '.join(sizes)}; values, lower, upper, intercept)"
 
     @property

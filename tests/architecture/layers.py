@@ -11,6 +11,7 @@ ORDER = (
     "_typing",
     "_optional",
     "_random",
+    "_words",
     "links",
     "contributions",
     "presets",

@@ -84,7 +84,7 @@ def test_rows_without_a_target_are_left_out_and_said(nae: Command, tmp_path: Pat
     data.write_text("a,y\n" + "".join(f"{i},{i % 5 if i % 4 else ''}\n" for i in range(40)))
     code, _, err = nae("fit", data, "-t", "y", "-o", tmp_path / "m.nae", *TINY)
     assert code == 0
-    assert "10 rows without a target are left out" in err
+    assert "left out, without a target: 10 rows." in err
 
 
 def test_the_dial_reaches_the_estimator(nae: Command, folder: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_single_file_is_streamed_when_asked(nae, parts, tmp_path):
     words = ("fit", parts / "part0.parquet", "-t", "sold", "--ignore", "price", "-o", tmp_path / "m.nae", *FAST)
     code, out, said = nae(*words, "--stream", "--cache", tmp_path, "--test-size", 0)
     assert code == 0, said
-    assert "1 files, 3 features; 'sold' has 2 classes" in said
+    assert "1 file, 3 features; 'sold' has 2 classes" in said
     assert "AUC" in out
     assert library.load(tmp_path / "m.nae").training["n_test_rows"] == 0
 
@@ -67,7 +67,7 @@ def test_rows_without_a_target_or_that_cannot_be_parsed_are_spoken_of(nae, parts
     code, _, said = nae(*words, "--on-bad-rows", "skip", "--test-size", 0)
     assert code == 0, said
     assert "1 row left out that cannot be parsed: row 9 of" in said
-    assert "1 rows without a target are left out" in said
+    assert "left out, without a target: 1 row." in said
     assert library.load(tmp_path / "m.nae").training["n_rows"] == 598
 
 
@@ -86,8 +86,8 @@ def test_predictions_go_from_file_to_file_and_are_not_made_twice(nae, folder, pa
     (out / names[1]).unlink()
     code, _, said = nae("predict", model, parts, "-o", out, "--keep")
     assert code == 0, said
-    assert "kept 2 files that were there already" in said
-    assert "200 predictions in 1 files" in said
+    assert "there already, and kept: 2 files." in said
+    assert "200 predictions in 1 file." in said
     assert (out / names[0]).stat().st_mtime_ns == before[names[0]]
     assert "town" in pa.parquet.read_table(out / names[1]).column_names
 
@@ -116,7 +116,7 @@ def test_predicting_goes_on_where_it_broke_off(nae, folder, parts, tmp_path, mon
     assert [path.name for path in out.iterdir()] == ["part0.parquet"]  # whole, and nothing half-written beside it
     code, _, said = nae("predict", folder / "sold.nae", parts, "-o", out)
     assert code == 0
-    assert "kept 1 files" in said
+    assert "there already, and kept: 1 file." in said
     assert [len(pa.parquet.read_table(path)) for path in sorted(out.iterdir())] == [200, 200, 200]
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from nae._words import counted
 from nae.explanation.caps import effect_caps
 from nae.explanation.interaction import explain_interaction
 from nae.explanation.local import explain_local
-from nae.explanation.printed import counted, digest
+from nae.explanation.printed import digest
 from nae.explanation.shapes import explain_global
 from nae.explanation.strength import interaction_strength
 from tests.explanation.examples import explained_model

@@ -166,7 +166,7 @@ def test_a_training_summary_grows(model):
 
 
 def test_a_model_says_what_it_is(model):
-    assert repr(model) == "TableModel(2 features, 2 experts, 1 members, 1 outputs, additive gate, softmax routing)"
+    assert repr(model) == "TableModel(2 features, 2 experts, 1 member, 1 output, additive gate, softmax routing)"
 
 
 def test_only_a_deep_gate_is_not_additive():

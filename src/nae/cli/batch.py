@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from nae._words import counted
 from nae.cli.columns import find_column
 from nae.cli.console import say
 from nae.cli.writing import FORMATS
@@ -40,12 +41,12 @@ def predict_files(
     for path, output in todo.items():
         n_here = _predict_file(model, path, output, predict, on_bad_rows=on_bad_rows, bad_rows=bad_rows)
         n_rows += n_here
-        say(f"wrote {n_here:,} predictions to {output}.")
+        say(f"wrote {counted(n_here, 'prediction')} to {output}.")
     if len(todo) < len(outputs):
-        say(f"kept {len(outputs) - len(todo):,} files that were there already.")
+        say(f"there already, and kept: {counted(len(outputs) - len(todo), 'file')}.")
     if bad_rows.count:
         say(f"note: {bad_rows}")
-    say(f"{n_rows:,} predictions in {len(todo):,} files.")
+    say(f"{counted(n_rows, 'prediction')} in {counted(len(todo), 'file')}.")
 
 
 def _plan(paths: list[str], folder: Path, form: str | None) -> dict[str, Path]:

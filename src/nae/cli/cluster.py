@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from nae._words import counted
 from nae.cli.console import say
 from nae.cli.fit import Recipe
 from nae.scale import fit_members, fit_ray
@@ -21,7 +22,7 @@ def train_members(
 ) -> "NAEClassifier | NAERegressor":
     """Fit an estimator whose members are jobs of the recipe's cluster."""
     if not recipe.is_quiet:
-        say(f"training {estimator.n_members} members as jobs of the Ray at {recipe.cluster}.")
+        say(f"training {counted(estimator.n_members, 'member')} as jobs of the Ray at {recipe.cluster}.")
     return fit_members(estimator, X, y, address=recipe.cluster)
 
 
@@ -50,5 +51,6 @@ def fit_on_cluster(
     )
     if not recipe.is_quiet:
         facts = model.training
-        say(f"trained for {facts['n_epochs']} epochs and kept number {facts['best_epoch']} ({facts['stopped']}).")
+        trained = counted(facts["n_epochs"], "epoch")
+        say(f"trained for {trained} and kept number {facts['best_epoch']} ({facts['stopped']}).")
     return model.with_training(target=target)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from nae._words import counted
 from nae.cli.columns import check_finite, column_of, find_column, remarks
 from nae.cli.console import out, say
 from nae.cli.options import DataFiles, OnBadRows, parse_additivity, parse_duration
@@ -263,12 +264,12 @@ def train_estimator(
 
 
 def _describe(table: pa.Table, features: list[str], n_without: int, split: Split, reason: str) -> None:
-    say(f"{table.num_rows:,} rows, {len(features):,} features; {reason}.")
+    say(f"{counted(table.num_rows, 'row')}, {counted(len(features), 'feature')}; {reason}.")
     if n_without:
-        say(f"{n_without:,} rows without a target are left out.")
+        say(f"left out, without a target: {counted(n_without, 'row')}.")
     for remark in remarks(table, features):
         say(f"note: {remark}")
-    say(f"{len(split.training):,} rows to train and validate on, {len(split.test):,} kept apart to test.")
+    say(f"{counted(len(split.training), 'row')} to train and validate on, {len(split.test):,} kept apart to test.")
 
 
 def show_result(
@@ -277,8 +278,9 @@ def show_result(
     """Say how training ended and how good the model is."""
     training = model.training
     how = "Ctrl-C" if is_interrupted else training["stopped"]
-    say(f"trained for {training['n_epochs']} epochs and kept the best, number {training['best_epoch']} ({how}).")
-    where = f"{n_test:,} test rows" if n_test else "the training rows: there are too few to test"
+    trained = counted(training["n_epochs"], "epoch")
+    say(f"trained for {trained} and kept the best, number {training['best_epoch']} ({how}).")
+    where = counted(n_test, "test row") if n_test else "the training rows: there are too few to test"
     console = out()
     console.print(quality_table(f"Quality on {where}", measures, baseline.name))
     explanation = model.explain_global()

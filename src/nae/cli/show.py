@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from nae._words import counted
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, load_model
 from nae.serving.card import Card, make_card
@@ -34,7 +35,7 @@ def show(model: ModelFile, as_json: Json = False) -> None:
 
 def _facts(card: Card) -> list[str]:
     lines = [
-        f"model: {card.n_members} members of {card.n_experts} experts per feature",
+        f"model: {counted(card.n_members, 'member')} of {counted(card.n_experts, 'expert')} per feature",
         f"gate: {card.gate}, {card.routing} routing, {card.link} link",
         *(f"{name}: {value}" for name, value in card.measures),
     ]

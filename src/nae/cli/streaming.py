@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from nae._words import counted
 from nae.cli.columns import find_column
 from nae.cli.console import say
 from nae.cli.fit import Recipe, choose_task, show_result, train_estimator
@@ -32,7 +33,7 @@ def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERe
     scan = scan.where_known(name)
     training, test = scan.split(recipe.test_size, seed=recipe.seed) if recipe.test_size else (scan, None)
     if not recipe.is_quiet:
-        say(f"{len(scan.files):,} files, {features.num_columns:,} features; {reason}.")
+        say(f"{counted(len(scan.files), 'file')}, {counted(features.num_columns, 'feature')}; {reason}.")
     estimator, is_interrupted = train_estimator(
         features,
         recipe,
@@ -85,6 +86,6 @@ def _sample(scan: Scan, n_rows: int, seed: int) -> pa.Table:
 
 
 def _say_left_out(n_unknown: int, n_rows: int) -> None:
-    say(f"{n_rows:,} rows were trained on.")
+    say(f"trained on {counted(n_rows, 'row')}.")
     if n_unknown:
-        say(f"{n_unknown:,} rows without a target are left out.")
+        say(f"left out, without a target: {counted(n_unknown, 'row')}.")

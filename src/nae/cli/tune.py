@@ -9,6 +9,7 @@ import pyarrow as pa
 import typer
 
 from nae._typing import AnyArray
+from nae._words import counted
 from nae.cli.columns import check_finite, column_of, find_column
 from nae.cli.console import make_table, out, say
 from nae.cli.fit import Recipe, Task, choose_task, fit_table
@@ -111,7 +112,7 @@ def _question(
     split = split_rows(y[known], test_size=recipe.test_size, seed=recipe.seed, is_classes=is_classes)
     training = known[split.training]
     if not recipe.is_quiet:
-        say(f"{len(training):,} rows to train and validate on, {len(split.test):,} kept apart; {reason}.")
+        say(f"{counted(len(training), 'row')} to train and validate on, {len(split.test):,} kept apart; {reason}.")
     X = table.select([column for column in table.column_names if column != name]).take(training)
     given: dict[str, Any] = {
         "n_members": n_members,
@@ -157,7 +158,7 @@ def _show(result: TuningResult, chosen: Trial, folder: str) -> None:
     out().print(table)
     out().print(result.code(chosen), soft_wrap=True)
     failed = f", {result.n_failed} did not finish" if result.n_failed else ""
-    say(f"{len(result.trials)} trials{failed}; the study is in {Path(folder) / STUDY_FILE}.")
+    say(f"{counted(len(result.trials), 'trial')}{failed}; the study is in {Path(folder) / STUDY_FILE}.")
     try:
         result.plot().figure.savefig(Path(folder) / _PICTURE, dpi=150, bbox_inches="tight")
     except MissingDependencyError as error:

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nae._typing import Array
+from nae._words import counted
 from nae.errors import UserError, did_you_mean
-from nae.explanation.printed import MOST_LINES, counted
+from nae.explanation.printed import MOST_LINES
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.model import TableModel
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from nae._typing import Array
+from nae._words import counted
 from nae.encoding.cells import Cells
 from nae.errors import ConfigError, UserError
 from nae.explanation.grid import Axis, make_axis, make_line, row_counts
-from nae.explanation.printed import counted
 from nae.explanation.reference import require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.lookup import interpolate

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
+from nae._words import counted
 from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns
 from nae.encoding.schema import Category
 from nae.errors import DataError, UserError, did_you_mean
 from nae.explanation.context import context_parts, few_rows
-from nae.explanation.printed import counted, digest
+from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.explanation.shown import Shown

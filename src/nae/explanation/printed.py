@@ -4,14 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-__all__ = ["MOST_LINES", "counted", "digest"]
+__all__ = ["MOST_LINES", "digest"]
 
 MOST_LINES = 10  # of a table; the frames hold everything
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 row, 1,000 rows."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def digest(title: str, columns: Mapping[str, Sequence[str] | Sequence[float]], more: str) -> str:

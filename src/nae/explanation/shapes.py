@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nae._typing import Array, IntArray
+from nae._words import counted
 from nae.encoding.cells import Cells
 from nae.encoding.schema import OTHER, Category, Feature
 from nae.errors import UserError, did_you_mean
-from nae.explanation.printed import counted, digest
+from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.explanation.shown import Shown

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nae._typing import Array
+from nae._words import counted
 from nae.errors import UserError
-from nae.explanation.printed import counted, digest
+from nae.explanation.printed import digest
 from nae.explanation.reference import require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.model import TableModel

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from nae._words import counted
+
 __all__ = ["BadRow", "BadRows"]
 
 _SHOWN = 5
@@ -35,5 +37,4 @@ class BadRows:
 
     def __str__(self) -> str:
         rest = "; …" if self.count > len(self.first) else ""
-        what = "row" if self.count == 1 else "rows"
-        return f"{self.count:,} {what} left out that cannot be parsed: {'; '.join(map(str, self.first))}{rest}."
+        return f"{counted(self.count, 'row')} left out that cannot be parsed: {'; '.join(map(str, self.first))}{rest}."

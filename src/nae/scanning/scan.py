@@ -9,6 +9,7 @@ import numpy as np
 
 from nae._optional import require
 from nae._typing import BoolArray, IntArray
+from nae._words import counted
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.scanning.bad_rows import BadRow, BadRows
 
@@ -78,7 +79,8 @@ class Scan:
     known: str | None = None  # rows without a value in this column are left out
 
     def __repr__(self) -> str:
-        return f"Scan({len(self.files)} files, {self.files.format}, {len(self.columns)} columns)"
+        sizes = counted(len(self.files), "file"), counted(len(self.columns), "column")
+        return f"Scan({sizes[0]}, {self.files.format}, {sizes[1]})"
 
     def select(self, columns: Sequence[str]) -> "Scan":
         """Return a scan of these columns."""
@@ -193,7 +195,7 @@ def scan(
     >>> folder = tempfile.TemporaryDirectory()
     >>> feather.write_feather(pyarrow.table({"x": [1, 2], "y": [3, 4]}), f"{folder.name}/a.arrow")
     >>> nae.scan(f"{folder.name}/*.arrow")
-    Scan(1 files, arrow, 2 columns)
+    Scan(1 file, arrow, 2 columns)
     >>> folder.cleanup()
     """
     require("pyarrow.dataset", extra="scale")

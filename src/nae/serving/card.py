@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nae._words import counted
 from nae.encoding.schema import Category, Feature
 from nae.tables.model import TableModel
 
@@ -76,14 +77,14 @@ def make_card(model: TableModel) -> Card:
 def _sentence(model: TableModel, target: str) -> str:
     what = f"one of {len(model.classes)} classes of {target}" if model.classes else target
     n_rows = model.training.get("n_rows")
-    rows = f", learned from {n_rows:,} rows" if isinstance(n_rows, int) else ""
-    return f"predicts {what} from {model.n_features} features{rows}"
+    rows = f", learned from {counted(n_rows, 'row')}" if isinstance(n_rows, int) else ""
+    return f"predicts {what} from {counted(model.n_features, 'feature')}{rows}"
 
 
 def _feature(feature: Feature) -> CardFeature:
     if isinstance(feature, Category):
         shown = ", ".join(feature.levels[:5])
-        values = f"{len(feature.levels)} levels: {shown}{', …' if len(feature.levels) > 5 else ''}"
+        values = f"{counted(len(feature.levels), 'level')}: {shown}{', …' if len(feature.levels) > 5 else ''}"
     elif feature.is_boolean:
         values = "true, false"
     else:

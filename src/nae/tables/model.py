@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nae._typing import AnyArray, Array
+from nae._words import counted
 from nae.contributions import Contributions
 from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns
@@ -75,8 +76,9 @@ class TableModel(Explains):
 
     def __repr__(self) -> str:
         return (
-            f"TableModel({self.n_features} features, {self.n_experts} experts, {self.n_members} members, "
-            f"{self.n_outputs} outputs, {self.gate.kind} gate, {self.routing.name} routing)"
+            f"TableModel({counted(self.n_features, 'feature')}, {counted(self.n_experts, 'expert')}, "
+            f"{counted(self.n_members, 'member')}, {counted(self.n_outputs, 'output')}, "
+            f"{self.gate.kind} gate, {self.routing.name} routing)"
         )
 
     @property

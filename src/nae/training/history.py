@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from nae._words import counted
+
 __all__ = ["Epoch", "History"]
 
 
@@ -32,7 +34,7 @@ class History:
         return len(self.epochs)
 
     def __repr__(self) -> str:
-        return f"History({len(self)} epochs, the best is {self.best_epoch}; {self.stopped})"
+        return f"History({counted(len(self), 'epoch')}, the best is {self.best_epoch}; {self.stopped})"
 
     def __iter__(self) -> Iterator[Epoch]:
         return iter(self.epochs)
