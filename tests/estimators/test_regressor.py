@@ -137,6 +137,42 @@ def test_targets_of_nothing_but_zeros_are_fitted(X, loss):
     assert NAERegressor(loss, **FAST | {"max_epochs": 3}).fit(X, np.zeros(150)).predict(X).max() < 1e-3
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_rows", [1, 150, 400])
+def test_a_constant_target_is_predicted_after_one_epoch(loss, n_rows):
+    X = np.random.default_rng(0).uniform(-1, 1, (n_rows, 2))
+    model = NAERegressor(loss, random_state=0).fit(X, np.full(n_rows, 0.1))
+    assert repr(model.history_) == "History(1 epoch, the best is 1; the target is constant)"
+    np.testing.assert_allclose(model.predict(3 * X), 0.1, rtol=1e-12)
+    assert not model.contributions(X).upper.any()
+    assert not model.explain_global(X).feature("x0").mean.any()
+
+
+def test_a_constant_target_is_as_additive_as_one_can_ask(X):
+    model = NAERegressor(additivity=0.9, **FAST).fit(X, np.full(len(X), 3.0))  # and warns of nothing
+    assert model.model_.training["additivity"]["measured"] == 1.0
+
+
+def test_what_an_offset_leaves_may_be_constant(X):
+    offset = X[:, 0]
+    model = NAERegressor(**FAST).fit(X, 2.0 + offset, offset=offset)
+    assert len(model.history_) == 1
+    np.testing.assert_allclose(model.predict(X, offset=offset), 2.0 + offset)
+
+
+def test_a_constant_count_of_changing_exposures_is_learned(X):
+    X = np.abs(X)
+    for y, offset in ((np.ones(len(X)), X[:, 0]), (1 + X[:, 0], X[:, 0])):
+        assert len(NAERegressor("poisson", **FAST).fit(X, y, offset=offset).history_) == FAST["max_epochs"]
+
+
+def test_a_constant_output_leaves_the_others_to_be_learned(X):
+    y = np.column_stack([X[:, 0], np.full(len(X), 7.0)])
+    predicted = NAERegressor(**FAST).fit(X, y).predict(X)
+    np.testing.assert_allclose(predicted[:, 1], 7.0, rtol=1e-12)
+    assert np.corrcoef(predicted[:, 0], X[:, 0])[0, 1] > 0.9
+
+
 def test_losses_refuse_targets_they_cannot_take(X):
     with pytest.raises(DataError, match="This loss needs a target of at least 0; got -1"):
         NAERegressor("poisson").fit(X, np.full(150, -1.0))

@@ -141,6 +141,14 @@ def test_classes_may_be_balanced_and_numbers_several(table, folder):
     assert two.model_.outputs == ("y", "exposure")
 
 
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_a_constant_target_is_predicted_after_one_epoch(table, loss):
+    rows = table.select(FEATURES).append_column("y", pa.array(np.full(N_ROWS, 0.1)))
+    model = NAERegressor(loss, **FAST).fit(nae.scan(ds.dataset(rows), block_rows=300), y="y")
+    assert (len(model.history_), model.history_.stopped) == (1, "the target is constant")
+    np.testing.assert_allclose(model.predict(table.select(FEATURES)), 0.1, rtol=1e-12)
+
+
 def test_additivity_may_be_chosen_by_itself(folder):
     params = FAST | {"additivity": "auto", "max_epochs": 2}
     model = NAERegressor(**params).fit(scan_of(folder, "y", block_rows=300), y="y")

@@ -139,7 +139,10 @@ def fit_model(
     workers: Workers = ALONE,
     checkpoints: Checkpoints | None = None,
 ) -> Fitted:
-    """Train a model on prepared rows."""
+    """Train a model on prepared rows: for one epoch, whose tables count for nothing, if the target is constant."""
+    is_constant = not task.scale.spread.any()
+    if is_constant:
+        settings = replace(settings, training=replace(settings.training, max_epochs=1))
     schema, place = prepared.schema, prepared.place.device
     with _seeded_torch(seed, n_jobs=n_jobs, device=place) as generator:
         n_outputs = len(task.outputs)
@@ -168,6 +171,8 @@ def fit_model(
             workers=workers,
             checkpoints=checkpoints,
         )
+        if is_constant:
+            history.stopped = "the target is constant"
         network.to("cpu")
         model = assemble(
             network,
@@ -215,11 +220,11 @@ def to_tensors(
     if task.loss.name == "cross-entropy":
         target = torch.as_tensor(rows.target)
     else:
-        values = (rows.target - scale.centre) / scale.spread if is_scaled else rows.target
+        values = (rows.target - scale.centre) / scale.unit if is_scaled else rows.target
         target = torch.as_tensor(values, dtype=dtype)
     base = None
     if rows.offset is not None:
-        base = torch.as_tensor(rows.offset / scale.spread, dtype=dtype)
+        base = torch.as_tensor(rows.offset / scale.unit, dtype=dtype)
     if not is_scaled:  # the score of training starts at the prior
         prior = torch.as_tensor(scale.centre, dtype=dtype).expand(len(rows), -1)
         base = prior if base is None else base + prior

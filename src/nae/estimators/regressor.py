@@ -253,10 +253,11 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 
 
 def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
-    """Return where the score starts and how far it reaches."""
-    if not is_scaled:
-        centre = np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure
-        return Scale(centre, np.ones_like(centre))
+    """Return where the score starts and how far it reaches: nowhere, where the target is constant."""
     spread = np.sqrt(moments.variance)
-    spread[spread <= 1e-12 * np.maximum(np.abs(moments.mean), 1e-300)] = 1.0
-    return Scale(moments.mean, spread)
+    is_constant = spread <= 1e-12 * np.maximum(np.abs(moments.mean), 1e-300)
+    if is_scaled:
+        return Scale(moments.mean, np.where(is_constant, 0.0, spread))
+    # Beneath a logarithm the offset must be constant, too: its mean is then that of its exponentials.
+    is_constant &= np.isclose(moments.log_exposure, moments.level - moments.mean)
+    return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))

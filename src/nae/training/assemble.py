@@ -25,7 +25,12 @@ class Scale:
     """How the score of training becomes the score of the model: ``score * spread + centre``, per output."""
 
     centre: Array  # (output,)
-    spread: Array  # (output,)
+    spread: Array  # (output,), 0 where there is nothing to learn and the score is the centre
+
+    @property
+    def unit(self) -> Array:
+        """What targets and offsets are divided by for training: the spread, or 1 where it is 0."""
+        return np.where(self.spread > 0, self.spread, 1.0)
 
 
 def padded_slots(schema: Schema) -> IntArray:
