@@ -77,6 +77,16 @@ def test_a_target_that_cannot_be_learned_is_named(nae: Command, tmp_path: Path, 
     assert sentence in fails(nae, "fit", data, "-t", "y", "-o", tmp_path / "m.nae")
 
 
+@pytest.mark.parametrize("how", [(), ("--stream",)])
+def test_a_column_of_dates_is_refused_with_a_way_out(nae: Command, tmp_path: Path, how: tuple[str, ...]) -> None:
+    data = tmp_path / "sales.csv"
+    data.write_text("sold on,price\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 29)))
+    err = fails(nae, "fit", data, "-t", "price", "-o", tmp_path / "m.nae", *how)
+    assert "Column 'sold on' must hold numbers, booleans, text or categories; it holds Date" in err
+    assert "Turn it into numbers, such as days since a fixed day, or a year and a month" in err
+    assert err.endswith("or drop the column (nae fit --ignore 'sold on').\n")
+
+
 def test_a_column_that_is_missing_when_predicting_names_the_nearest(nae: Command, folder: Path, tmp_path: Path) -> None:
     data = tmp_path / "d.csv"
     data.write_text("siez,town,garden\n1,Ulm,true\n")

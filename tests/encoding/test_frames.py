@@ -141,7 +141,7 @@ ARRAYS = {
         ["x", None],
         "category",
     ),
-    "matrix": (np.asmatrix([[1.0], [2.0]]), [1, 2], "number"),
+    "matrix": (np.array([[1.0], [2.0]]).view(np.matrix), [1, 2], "number"),
     "lists": ([[1], [2]], [1, 2], "number"),
     "lists with gaps": ([[1], [None]], [1, None], "number"),
     "lists of text and numbers": ([["x", 1], [None, 2]], ["x", None], "category"),
@@ -241,7 +241,8 @@ def test_a_table_without_rows_or_columns_is_read():
 
 
 DAY = dt.date(2020, 1, 1)
-NUMBERS_FIRST = "Turn it into numbers first, such as a year or an age in days"
+RULE = "must hold numbers, booleans, text or categories"
+TO_NUMBERS = "Turn it into numbers, such as days since a fixed day, or a year and a month, or"
 DATES = {
     "pandas datetime": pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}),
     "pandas datetime with a zone": pd.DataFrame({"when": pd.to_datetime(["2020-01-01"]).tz_localize("UTC")}),
@@ -257,14 +258,14 @@ DATES = {
 
 @pytest.mark.parametrize("case", DATES)
 def test_dates_and_durations_are_an_error_with_a_hint(case):
-    match = rf"Column 'when' must hold numbers, booleans, text or categories; it holds .*\. {NUMBERS_FIRST}"
+    match = rf"Column 'when' {RULE}; it holds .*\. {TO_NUMBERS} drop the column \(nae fit --ignore when\)\.$"
     with pytest.raises(DataError, match=match):
         read_table(DATES[case])
 
 
 @pytest.mark.parametrize("dtype", ["datetime64[D]", "timedelta64[D]"])
 def test_arrays_of_dates_are_an_error_with_a_hint(dtype):
-    with pytest.raises(DataError, match=rf"must hold numbers, booleans or text; got an array of .*\. {NUMBERS_FIRST}"):
+    with pytest.raises(DataError, match=rf"A table {RULE}; it holds an array of .*\. {TO_NUMBERS} leave such"):
         read_table(np.array([[1]], dtype=dtype))
 
 
@@ -285,9 +286,18 @@ OBJECTS = {
 @pytest.mark.parametrize("case", OBJECTS)
 def test_objects_that_are_no_values_are_an_error_with_a_hint(case):
     table, shown = OBJECTS[case]
-    match = f"Column 'a' must hold numbers, booleans or text; it holds {shown} values. Turn dates into numbers"
-    with pytest.raises(DataError, match=match):
+    hint = "Turn it into one of these, or"
+    if "date" in shown or "time" in shown:
+        hint = TO_NUMBERS
+    elif shown in ("list", "ndarray", "dict"):
+        hint = "Turn nested values into columns of their own, or"
+    with pytest.raises(DataError, match=f"Column 'a' {RULE}; it holds {shown} values. {hint} drop the column"):
         infer_kinds(read_table(table))
+
+
+def test_a_name_with_a_blank_is_quoted_for_the_command_line():
+    with pytest.raises(DataError, match=r"drop the column \(nae fit --ignore 'last sold'\)"):
+        read_table(pd.DataFrame({"last sold": pd.to_datetime(["2020-01-01"])}))
 
 
 NESTED = {
@@ -313,7 +323,9 @@ def test_nested_columns_are_an_error_with_a_hint(case):
     ids=["period", "sparse", "complex"],
 )
 def test_other_types_of_pandas_are_an_error_that_names_them(series, shown):
-    with pytest.raises(DataError, match=f"Column 'a' must hold .* it holds {shown}.*Turn it into one of these first"):
+    with pytest.raises(
+        DataError, match=f"Column 'a' must hold .* it holds {shown}.*Turn it into one of these, or drop"
+    ):
         read_table(pd.DataFrame({"a": series}))
 
 

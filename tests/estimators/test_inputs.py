@@ -212,7 +212,7 @@ def test_names_of_mixed_types_are_an_error(frame):
 
 def test_a_column_of_dates_is_an_error_with_a_hint(frame):
     dated = frame.assign(when=pd.Timestamp("2020-01-01"))
-    with pytest.raises(DataError, match=r"Column 'when' must hold numbers.*Turn it into numbers first"):
+    with pytest.raises(DataError, match=r"Column 'when' must hold numbers.*Turn it into numbers, such as days"):
         fit(dated)
 
 

@@ -5,6 +5,7 @@ scalars) with None for missing. Everything after this point is numpy.
 """
 
 import reprlib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +16,7 @@ import numpy as np
 from nae._typing import AnyArray, Array, IntArray
 from nae.errors import DataError, did_you_mean
 
-__all__ = ["Columns", "category_keys", "is_missing", "is_number_type", "numbers"]
+__all__ = ["Columns", "cannot_hold", "category_keys", "is_missing", "is_number_type", "numbers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,21 @@ class Columns:
         order = [self.names.index(name) for name in names]
         categorical = frozenset(new for new, old in enumerate(order) if old in self.categorical)
         return Columns(tuple(self.arrays[i] for i in order), tuple(names), categorical)
+
+
+def cannot_hold(name: str | None, what: object, *, is_temporal: bool = False, is_nested: bool = False) -> DataError:
+    """Return the complaint about a column (None: an array of them) of a type that has no place in a table."""
+    hint = "Turn it into one of these"
+    if is_temporal:
+        hint = "Turn it into numbers, such as days since a fixed day, or a year and a month"
+    elif is_nested:
+        hint = "Turn nested values into columns of their own"
+    subject, leave_out = "A table", "leave such columns out"
+    if name is not None:
+        subject, leave_out = f"Column {name!r}", f"drop the column (nae fit --ignore {shlex.quote(name)})"
+    return DataError(
+        f"{subject} must hold numbers, booleans, text or categories; it holds {what}. {hint}, or {leave_out}."
+    )
 
 
 def numbers(column: AnyArray, name: str, *, rows: IntArray | None = None) -> Array:

@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.encoding.columns import Columns, is_number_type
+from nae.encoding.columns import Columns, cannot_hold, is_number_type
 from nae.errors import DataError
 
 __all__ = ["read_table"]
-
-_DATE_HINT = "Turn it into numbers first, such as a year or an age in days."
-_NESTED_HINT = "Turn nested values into columns of their own."
 
 
 def read_table(table: Any) -> Columns:
@@ -97,12 +94,8 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
     if dtype == nw.Unknown and series.null_count() == len(series):
         return np.full(len(series), np.nan)
     if dtype == nw.Unknown:
-        raise _cannot_hold(name, series.to_native().dtype, "Turn it into one of these first.")
-    raise _cannot_hold(name, dtype, _DATE_HINT if dtype.is_temporal() else _NESTED_HINT)
-
-
-def _cannot_hold(name: str, dtype: Any, hint: str) -> DataError:
-    return DataError(f"Column {name!r} must hold numbers, booleans, text or categories; it holds {dtype}. {hint}")
+        raise cannot_hold(name, series.to_native().dtype)
+    raise cannot_hold(name, dtype, is_temporal=dtype.is_temporal(), is_nested=dtype.is_nested())
 
 
 def _from_mapping(table: Mapping[Any, Any]) -> Columns:
@@ -111,7 +104,7 @@ def _from_mapping(table: Mapping[Any, Any]) -> Columns:
     for name, values in table.items():
         dtype = getattr(values, "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.kind in "mM":
-            raise _cannot_hold(str(name), dtype, _DATE_HINT)
+            raise cannot_hold(str(name), dtype, is_temporal=True)
         arrays.append(_tighten(_objects(_as_list(values))))
     lengths = {len(array) for array in arrays}
     if len(lengths) > 1:
@@ -151,8 +144,7 @@ def _from_array(table: Any) -> Columns:
     if values.dtype.kind in "US":
         values = values.astype(object)
     if values.dtype != object:
-        hint = f" {_DATE_HINT}" if values.dtype.kind in "mM" else ""
-        raise DataError(f"A table must hold numbers, booleans or text; got an array of {values.dtype}.{hint}")
+        raise cannot_hold(None, f"an array of {values.dtype}", is_temporal=values.dtype.kind in "mM")
     return Columns(tuple(_tighten(column) for column in values.T))
 
 

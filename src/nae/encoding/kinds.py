@@ -1,18 +1,21 @@
 """Kinds: whether a column is a number, a boolean or a category, and why we think so."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, time, timedelta
 
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.encoding.columns import Columns, is_missing, is_number_type
+from nae.encoding.columns import Columns, cannot_hold, is_missing, is_number_type
 from nae.encoding.schema import Kind
-from nae.errors import ConfigError, DataError, did_you_mean
+from nae.errors import ConfigError, did_you_mean
 
 __all__ = ["FeatureTypes", "infer_kinds"]
 
 FeatureTypes = Mapping[str, str] | Sequence[str] | None
 
+_TEMPORAL = (date, time, timedelta, np.datetime64, np.timedelta64)
+_NESTED = (Mapping, list, tuple, set, np.ndarray)
 _GIVEN: dict[str, Kind] = {
     "number": "number",
     "continuous": "number",
@@ -83,8 +86,6 @@ def _infer(array: AnyArray, name: str, *, is_categorical: bool) -> tuple[Kind, s
     others = {kind for kind in types if not (is_number_type(kind) or issubclass(kind, (str, bool, np.bool_)))}
     if not others:
         return "category", "text"
-    shown = min(kind.__name__ for kind in others)
-    raise DataError(
-        f"Column {name!r} must hold numbers, booleans or text; it holds {shown} values. "
-        "Turn dates into numbers (a year, an age in days) and nested values into columns of their own."
-    )
+    shown = min(others, key=lambda kind: kind.__name__)
+    is_temporal, is_nested = issubclass(shown, _TEMPORAL), issubclass(shown, _NESTED)
+    raise cannot_hold(name, f"{shown.__name__} values", is_temporal=is_temporal, is_nested=is_nested)
