@@ -87,6 +87,19 @@ def test_rows_without_a_target_are_left_out_and_said(nae: Command, tmp_path: Pat
     assert "left out, without a target: 10 rows." in err
 
 
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("how", [(), ("--stream",)])
+def test_a_column_that_names_rows_is_said(nae: Command, tmp_path: Path, how: tuple[str, ...]) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("who,y\n" + "".join(f"guest {i},{i % 5}\n" for i in range(50)))
+    words = ("fit", data, "-t", "y", "-o", tmp_path / "m.nae", "--test-size", "0", *how, *TINY)
+    code, _, err = nae(*words)
+    assert code == 0
+    assert err.count("note: Column 'who' (50 levels in 50 rows) seems to name rows") == 1
+    assert "(nae fit --ignore who)" in err
+    assert "note: " not in nae(*words, "--category", "who")[2]
+
+
 def test_the_dial_reaches_the_estimator(nae: Command, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "gam.nae"
     words = ("fit", folder / "homes.parquet", "-t", "price", "--additivity", "1", "-o", path, "-q", *TINY)

@@ -1,10 +1,16 @@
 """Unseen, missing and rare: what the tables hold for values training did not, or hardly, show."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
+import nae
 from nae import NAERegressor
+from nae.errors import NAEWarning
 
 FAST = {"n_members": 2, "n_experts": 3, "hidden_dim": 16, "max_epochs": 60, "random_state": 0}
 LEVELS = ["a"] * 60 + ["b"] * 30 + ["c"] * 10
@@ -122,3 +128,56 @@ def test_contributions_average_zero_over_the_training_rows(model, frame, y):
     weight = np.random.default_rng(3).uniform(0.1, 3, 100)
     weighted = NAERegressor(**FAST).fit(frame, y, sample_weight=weight)
     np.testing.assert_allclose(weight @ weighted.contributions(frame).values, 0, atol=1e-8)
+
+
+def named(n_levels: int, n_rows: int = 60, *, n_missing: int = 0) -> pd.DataFrame:
+    levels = [f"home {i % n_levels}" for i in range(n_rows)] + [None] * n_missing
+    return pd.DataFrame({"the home": levels, "x": np.arange(n_rows + n_missing) % 7})
+
+
+QUICK = FAST | {"n_members": 1, "max_epochs": 1}
+
+
+@pytest.mark.parametrize("levels", [named(60), named(31), named(31, n_missing=40), named(60).astype("category")])
+def test_a_column_that_names_rows_is_warned_of_once(levels):
+    said = (
+        r"Column 'the home' \((60|31) levels in 60 rows\) seems to name rows, which says nothing about new ones; "
+        r"drop it \(nae fit --ignore 'the home'\)"
+    )
+    with pytest.warns(NAEWarning, match=said) as found:
+        NAERegressor(**QUICK).fit(levels, levels["x"])
+    assert [warning.filename for warning in found] == [__file__]
+
+
+def test_columns_that_name_rows_are_warned_of_together():
+    both = named(60).assign(key=[f"{i:04x}" for i in range(60)])
+    with pytest.warns(
+        NAEWarning, match=r"Columns 'the home' .*, 'key' .* seem .*; drop them .*--ignore key\)"
+    ) as found:
+        NAERegressor(**QUICK).fit(both, both["x"])
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("levels", [named(30), named(20, 22), named(300, 900)])
+def test_ordinary_categories_are_not_warned_of(levels):  # warnings are errors here
+    NAERegressor(**QUICK).fit(levels, levels["x"])
+
+
+def test_a_category_that_is_asked_for_is_not_warned_of():
+    levels = named(60)
+    NAERegressor(**QUICK, feature_types={"the home": "category"}).fit(levels, levels["x"])
+
+
+def test_numbers_that_differ_in_every_row_are_numbers():
+    table = pd.DataFrame({"x": np.arange(60.0)})
+    NAERegressor(**QUICK).fit(table, table["x"])
+
+
+@pytest.mark.parametrize(("n_levels", "n_warnings"), [(60, 1), (30, 0)])
+def test_a_scan_is_warned_of_columns_that_name_rows(n_levels, n_warnings):
+    rows = nae.scan(ds.dataset(pa.Table.from_pandas(named(n_levels))), block_rows=25)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        NAERegressor(**QUICK).fit(rows, y="x")
+    assert len([one for one in found if "(60 levels in 60 rows) seems to name rows" in str(one.message)]) == n_warnings
+    assert all(one.filename == __file__ for one in found)

@@ -7,7 +7,7 @@ import numpy as np
 
 from nae._typing import AnyArray
 from nae.encoding.columns import Columns, cannot_hold, is_missing, is_number_type
-from nae.encoding.schema import Kind
+from nae.encoding.schema import GIVEN, Kind
 from nae.errors import ConfigError, did_you_mean
 
 __all__ = ["FeatureTypes", "infer_kinds"]
@@ -64,7 +64,7 @@ def _given_kinds(columns: Columns, feature_types: FeatureTypes) -> dict[int, tup
                 f"feature_types must be 'auto', 'number', 'boolean' or 'category'; got {word!r} for {names[i]!r}."
                 f"{did_you_mean(str(word), _GIVEN)}"
             )
-        given[i] = (_GIVEN[word], "given by feature_types")
+        given[i] = (_GIVEN[word], GIVEN)
     return given
 
 

@@ -18,6 +18,7 @@ from nae.encoding.knots import place_knots
 from nae.errors import ConfigError, DataError, FormatError, did_you_mean
 
 __all__ = [
+    "GIVEN",
     "MISSING",
     "UNSEEN",
     "Category",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 MISSING, UNSEEN, OTHER = "missing", "unseen", "other"
+GIVEN = "given by feature_types"  # the reason of a kind that was asked for
 Kind = Literal["number", "boolean", "category"]
 
 
@@ -103,6 +105,11 @@ class Category:
     @property
     def n_slots(self) -> int:
         return self.n_values + 2
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a category was asked for, instead of inferred."""
+        return self.reason == GIVEN
 
     @property
     def is_constant(self) -> bool:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from nae import metrics
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Columns, infer_kinds
+from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import check_numbers
 from nae.errors import ConfigError, DataError, NAEWarning
@@ -31,6 +32,7 @@ from nae.estimators.reading import (
     read_offset,
     read_weight,
     remember_columns,
+    warn_of_names,
 )
 from nae.estimators.settings import Settings
 from nae.scanning.scan import Scan
@@ -129,6 +131,9 @@ class Learner(Parameters):
             device=self.device,
             schema=None if state is None else self.model_.schema,
         )
+        if state is None:
+            known = [len(training) - int(is_missing(array).sum()) for array in training.columns.arrays]
+            warn_of_names(prepared.schema.features, known, stacklevel=4)
         fitted = fit_in_memory(
             lambda config: self._train(
                 prepared, task, replace(settings, training=config), state, seed=seed, train=train
@@ -212,6 +217,9 @@ class Learner(Parameters):
         settings = self._resolve(survey.n_rows, total=total, n_features=len(roles.features))
         state = self._state_to_continue(roles.features, len(roles.features), task)
         schema = self.model_.schema if state else survey.schema(n_knots=settings.n_knots, n_levels=settings.n_levels)
+        if state is None:  # where levels were too many to be counted, the survey has said so
+            known = [one for one, column in zip(schema.features, survey.columns, strict=True) if column.levels.is_exact]
+            warn_of_names(known, [survey.n_rows] * len(known), stacklevel=5)
         return ScanPlan(scan, roles, survey, schema, task, settings, class_weight, n_own_rows, workers), state
 
     def _state_to_continue(self, names: tuple[str, ...] | None, n_features: int, task: Task) -> State | None:

@@ -1,5 +1,6 @@
 """Reading what comes with a table: names, weights, offsets, evaluation sets, and which rows are held out."""
 
+import shlex
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,9 +9,9 @@ import numpy as np
 from sklearn.model_selection import PredefinedSplit, train_test_split
 
 from nae._typing import AnyArray, Array, IntArray
-from nae.encoding import Columns, read_table
+from nae.encoding import Category, Columns, Feature, read_table
 from nae.encoding.target import to_array
-from nae.errors import ConfigError, DataError
+from nae.errors import ConfigError, DataError, NAEWarning
 
 __all__ = [
     "check_lengths",
@@ -23,7 +24,11 @@ __all__ = [
     "read_offset",
     "read_weight",
     "remember_columns",
+    "warn_of_names",
 ]
+
+_FEW_NAMES = 20  # levels that a small table may have without a word
+_NAMES = 0.5  # more levels than this share of the rows name rows instead of describing them
 
 
 def read_columns(estimator: Any, X: Any, *, is_fit: bool) -> Columns:
@@ -216,3 +221,24 @@ def _floats(values: Any, name: str) -> Array:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{name} must hold numbers, one per row; got {type(values).__name__}.") from None
+
+
+def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int], *, stacklevel: int) -> None:
+    """Warn once of categories with nearly as many levels as rows that have one, unless they are asked for."""
+    found = [
+        (feature.name, len(feature.levels) + len(feature.rare), n)
+        for feature, n in zip(features, n_rows, strict=True)
+        if isinstance(feature, Category) and not feature.is_given
+    ]
+    names = [one for one in found if one[1] > max(_FEW_NAMES, _NAMES * one[2])]
+    if not names:
+        return
+    listed = ", ".join(f"{name!r} ({n_levels:,} levels in {n:,} rows)" for name, n_levels, n in names)
+    options = " ".join(f"--ignore {shlex.quote(name)}" for name, _, _ in names)
+    subject = f"Column {listed} seems" if len(names) == 1 else f"Columns {listed} seem"
+    warnings.warn(
+        f"{subject} to name rows, which says nothing about new ones; drop {'it' if len(names) == 1 else 'them'} "
+        f"(nae fit {options}), or pass feature_types to ask for a category.",
+        NAEWarning,
+        stacklevel=stacklevel + 1,
+    )

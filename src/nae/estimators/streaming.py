@@ -67,7 +67,7 @@ def survey_roles(
     if crowded:
         warnings.warn(
             f"Columns with more levels than can be counted one by one: {crowded}. Their frequent levels are found by a "
-            "sketch; of the rare ones, those it does not name will count as unseen.",
+            "sketch; of the rare ones, those it does not name will count as unseen. Drop a column that names rows.",
             NAEWarning,
             stacklevel=6,
         )
