@@ -25,7 +25,7 @@ from nae.scale.shard import ShardFiles
 from nae.scanning.chunks import Roles
 from nae.scanning.scan import Scan
 from nae.scanning.sketches import LevelSketch, ValueSketch
-from nae.scanning.survey import survey_rows
+from nae.scanning.survey import Findings, survey_rows
 from nae.training.shares import SharedRows
 from tests.training.problems import Problem
 
@@ -100,6 +100,35 @@ def test_a_worker_without_rows_is_an_error() -> None:
         SharedRows(Problem().rows(), FakeWorkers(0))
     with pytest.raises(DataError, match="the smallest share has 3 rows"):
         list(SharedRows(Problem().rows(), FakeWorkers(3)).batches(4, 16, torch.Generator()))
+
+
+class EmptyHanded:
+    """Two workers of which the other has nothing, or as much as this one."""
+
+    count, rank = 2, 0
+
+    def __init__(self, *, is_other_empty: bool) -> None:
+        self.is_other_empty = is_other_empty
+
+    def gather(self, value: Any) -> list[Any]:
+        empty = Findings() if isinstance(value, Findings) else 0
+        return [value, empty if self.is_other_empty else copy.deepcopy(value)]
+
+
+@pytest.mark.parametrize(
+    ("workers", "batch_size", "match"),
+    [
+        (EmptyHanded(is_other_empty=True), 64, r"Every worker must have rows; they have \[400, 0\]. Use fewer workers"),
+        (EmptyHanded(is_other_empty=False), 1, "a row in each of 800 batches; the smallest share has 400 rows. Raise"),
+    ],
+)
+def test_a_share_too_small_is_an_error_before_anything_is_written(
+    tmp_path: Path, workers: Any, batch_size: int, match: str
+) -> None:
+    pa.parquet.write_table(make_table(), tmp_path / "rows.parquet")
+    scan = nae.scan(tmp_path / "rows.parquet", cache_folder=tmp_path)
+    with pytest.raises(DataError, match=match):
+        nae.NAERegressor(batch_size=batch_size).fit_share(scan, "y", workers=workers)
 
 
 def test_a_shard_is_read_like_a_file() -> None:

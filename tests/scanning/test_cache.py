@@ -33,6 +33,12 @@ def test_blocks_hold_whole_batches_of_all_rows(n_rows, batch_size, block_rows):
     assert len(starts) == 2 or np.diff(starts).max() <= 2 * max(block_rows, size) + size
 
 
+@pytest.mark.parametrize(("n_rows", "n_batches"), [(0, 1), (3, 4)])
+def test_batches_without_a_row_are_an_error(n_rows, n_batches):
+    with pytest.raises(DataError, match=f"Every batch must have a row; got {n_rows} rows for {n_batches} batches"):
+        plan_blocks(n_rows, n_batches, 100)
+
+
 @pytest.mark.parametrize("n_blocks", [1, 4])
 def test_rows_are_dealt_out_by_chance_and_none_is_lost(tmp_path, n_blocks):
     starts = np.linspace(0, N_ROWS, n_blocks + 1).astype(np.int64)

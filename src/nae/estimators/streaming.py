@@ -31,7 +31,7 @@ from nae.training.checkpoint import Checkpoints, RunState
 from nae.training.data import VALIDATION_ROWS
 from nae.training.history import Epoch
 from nae.training.progress import pass_bar
-from nae.training.shares import SharedRows
+from nae.training.shares import SharedRows, check_shares
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["ScanPlan", "WithSchema", "read_roles", "survey_roles"]
@@ -172,8 +172,7 @@ class ScanPlan:
         n_folds = None if validation is not None or self.settings.is_small else self.settings.n_folds
         is_held_out = validation is None and n_folds is None and not self.settings.is_small and self.survey.n_rows > 1
         n_train = self._count_training_rows() if is_held_out else self.n_own_rows
-        n_batches = max(1, round(n_train * self.workers.count / self.settings.training.batch_size))
-        starts = plan_blocks(n_train, n_batches, self.scan.block_rows)
+        starts = plan_blocks(n_train, self._count_batches(n_train), self.scan.block_rows)
         packing = self._packing(has_folds=n_folds is not None, is_exact=len(starts) == 2)
         fields = packing.fields()
         with open_cache(fields, starts, folder=self.scan.cache_folder) as cache:
@@ -202,6 +201,12 @@ class ScanPlan:
             n_held_out = int(writer.fold_counts[: self.settings.network.n_members].sum()) if n_folds else 0
             n_held_out = n_held_out if found is None else len(found)
             yield Written(prepared, sum(self.workers.gather(n_held_out)), writer.fingerprint.hexdigest())
+
+    def _count_batches(self, n_own: int) -> int:
+        """Return the batches that this worker's training rows are cut into; shares too small are an error of all."""
+        counts, batch_size = self.workers.gather(n_own), self.settings.training.batch_size
+        check_shares(counts, max(1, round(sum(counts) / batch_size)))
+        return max(1, min(n_own, round(n_own * self.workers.count / batch_size)))
 
     def _padded(self, slot_weight: Array) -> Array:
         """Return the weight at every slot of the padded tables, as training counts it: rows weigh one on average."""

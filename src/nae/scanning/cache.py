@@ -86,6 +86,8 @@ def _deal(room: IntArray, n_rows: int) -> IntArray:
 
 def plan_blocks(n_rows: int, n_batches: int, block_rows: int) -> IntArray:
     """Return where blocks begin: whole batches in each, about ``block_rows`` rows."""
+    if not 1 <= n_batches <= n_rows:
+        raise DataError(f"Every batch must have a row; got {n_rows} rows for {n_batches} batches.")
     per_block = max(1, block_rows // (n_rows // n_batches))
     n_blocks = 1 if n_rows <= block_rows else max(1, round(n_batches / per_block))
     batches = np.full(n_blocks, n_batches // n_blocks)

@@ -5,11 +5,23 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from nae._words import counted
 from nae.errors import DataError
 from nae.training.data import RowSource, TrainingRows
 from nae.training.workers import Workers
 
-__all__ = ["SharedRows"]
+__all__ = ["SharedRows", "check_shares"]
+
+
+def check_shares(counts: list[int], n_batches: int) -> None:
+    """Complain where a worker, of those with so many rows each, has none in some of the batches."""
+    if not all(counts):
+        raise DataError(f"Every worker must have rows; they have {counts}. Use fewer workers.")
+    if min(counts) < n_batches:
+        raise DataError(
+            f"Every worker must have a row in each of {n_batches} batches; the smallest share has "
+            f"{counted(min(counts), 'row')}. Raise batch_size, or use fewer workers."
+        )
 
 
 class SharedRows:
@@ -22,8 +34,7 @@ class SharedRows:
     def __init__(self, own: RowSource, workers: Workers) -> None:
         self.own, self.workers = own, workers
         self.counts: list[int] = workers.gather(len(own))
-        if not all(self.counts):
-            raise DataError(f"Every worker must have rows; they have {self.counts}. Use fewer workers.")
+        check_shares(self.counts, 1)
 
     @property
     def window(self) -> TrainingRows:
@@ -40,13 +51,8 @@ class SharedRows:
 
     def local_size(self, n_batches: int) -> int:
         """Return the rows of a batch that one worker has."""
-        size = min(self.counts) // n_batches
-        if size == 0:
-            raise DataError(
-                f"Every worker must have a row in each of {n_batches} batches; the smallest share has "
-                f"{min(self.counts)} rows. Raise batch_size, or use fewer workers."
-            )
-        return size
+        check_shares(self.counts, n_batches)
+        return min(self.counts) // n_batches
 
     def held_out(self, n_members: int) -> TrainingRows | None:
         return self.own.held_out(n_members)
