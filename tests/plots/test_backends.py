@@ -108,13 +108,18 @@ def test_both_backends_draw_the_same_curve() -> None:
 
 def test_nothing_is_shown_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib.pyplot as plt
+    from plotly.basedatatypes import BaseFigure
 
-    def fail(*_: Any, **__: Any) -> None:
-        raise AssertionError("show() was called")
-
-    monkeypatch.setattr(plt, "show", fail)
-    plots.importance(explained())
-    plots.shapes(explained())
+    calls: list[str] = []
+    monkeypatch.setattr(plt, "show", lambda *_, **__: calls.append("matplotlib"))
+    monkeypatch.setattr(BaseFigure, "show", lambda *_, **__: calls.append("plotly"))
+    for backend in ("matplotlib", "plotly"):
+        plots.importance(explained(), backend=backend)
+        plots.shapes(explained(), backend=backend)
+    assert calls == []
+    plt.show()
+    BaseFigure().show()
+    assert calls == ["matplotlib", "plotly"]  # a call would have been seen
 
 
 def test_what_is_wrong_with_a_call_is_said() -> None:
