@@ -5,11 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nae.encoding import Columns, Number, Schema
 from nae.errors import ConfigError, UserError
+from nae.explanation import with_statistics
+from nae.links import LINKS
 from nae.plots.layouts.bars import lay_out_importance, lay_out_waterfall
 from nae.plots.layouts.lines import FrontierPoint, lay_out_compare, lay_out_frontier, lay_out_training
 from nae.plots.layouts.maps import lay_out_map, lay_out_matrix, lay_out_panels
 from nae.plots.layouts.shape import lay_out_shape, lay_out_shapes, value_range
+from nae.tables import GateTables, SoftmaxRouting, TableModel
 from nae.training.history import Epoch, History
 from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
 
@@ -24,9 +28,43 @@ def test_the_curve_of_a_number_is_its_mean_effect_between_its_bounds() -> None:
     np.testing.assert_array_equal(layout.mean, shape.mean[:-2, 0])
     np.testing.assert_array_equal(layout.lower, shape.lower[:-2, 0])
     np.testing.assert_array_equal(layout.upper, shape.upper[:-2, 0])
-    np.testing.assert_array_equal(layout.low, shape.quantiles[0, :-2, 0])
-    np.testing.assert_array_equal(layout.high, shape.quantiles[-1, :-2, 0])
     assert layout.effect_label == "effect on prediction (USD)"
+
+
+@pytest.mark.parametrize("name", [INCOME, ROOMS])
+def test_most_effects_lie_between_the_bounds(name: str) -> None:
+    layout = lay_out_shape(explained(), name)
+    assert np.all((layout.lower <= layout.low) & (layout.low <= layout.high) & (layout.high <= layout.upper))
+
+
+def test_where_a_knot_has_rows_enough_most_effects_are_its_own() -> None:
+    layout, shape = lay_out_shape(explained(), ROOMS), explained().feature(ROOMS)
+    np.testing.assert_allclose(layout.low, shape.quantiles[0, :-2, 0], atol=1e-12)
+    np.testing.assert_allclose(layout.high, shape.quantiles[-1, :-2, 0], atol=1e-12)
+
+
+def test_most_effects_are_most_of_the_rows_although_every_knot_has_few() -> None:
+    random = np.random.default_rng(0)
+    knots, slope = np.linspace(0, 1, 100), np.array([[-1.0], [1.0]])
+    experts = np.concatenate([knots[:, None] + slope.T, np.zeros((2, 2)), np.zeros((4, 2))])[..., None, None]
+    schema = Schema((Number("x", knots), Number("z", np.array([0.0, 1.0]))))
+    terms = np.zeros((schema.n_slots, 4, 1))
+    terms[schema.slots(1).start + 1, 0] = 4.0  # z moves x to its lower expert
+    gate = GateTables("additive", terms, np.zeros((4, 1)))
+    model = TableModel(schema, experts, gate, SoftmaxRouting(2), np.zeros(1), LINKS["identity"], outputs=("score",))
+    rows = Columns((random.uniform(size=300), random.uniform(size=300)), ("x", "z"))
+    explanation = with_statistics(model, rows).explain_global()
+    layout, shape = lay_out_shape(explanation, "x"), explanation.feature("x")
+    values = model.contributions(rows).values[:, 0]
+
+    def share_between(low: np.ndarray, high: np.ndarray) -> float:
+        at = rows.arrays[0]
+        return float(np.mean((values >= np.interp(at, knots, low)) & (values <= np.interp(at, knots, high))))
+
+    assert 0.85 < share_between(layout.low, layout.high) < 0.95
+    assert share_between(shape.quantiles[0, :-2, 0], shape.quantiles[-1, :-2, 0]) < 0.8  # three rows are too few
+    width, own = layout.high - layout.low, shape.quantiles[-1, :-2, 0] - shape.quantiles[0, :-2, 0]
+    assert np.abs(np.diff(width)).sum() < 0.3 * np.abs(np.diff(own)).sum()
 
 
 def test_missing_stands_beside_a_number_and_unseen_does_not() -> None:
@@ -188,6 +226,13 @@ def test_a_step_says_own_effect_context_and_cause() -> None:
     cause = local.feature_names[int(local.causes[0, i, 0, 0])]
     assert step.cause.startswith(cause)
     assert float(step.contribution.replace("−", "-")) == pytest.approx(local.values[0, i, 0], abs=0.006)
+
+
+def test_a_cause_too_small_to_be_written_is_none() -> None:
+    local = local_of()
+    small = replace(local, parts=np.full_like(local.parts, 0.0049))
+    assert [step.cause for step in lay_out_waterfall(small, 0).steps] == [""] * 5
+    assert all(step.cause for step in lay_out_waterfall(replace(local, parts=local.parts * 0 + 0.006), 0).steps)
 
 
 @pytest.mark.parametrize(

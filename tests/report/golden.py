@@ -11,6 +11,7 @@ import numpy as np
 
 from nae.encoding import Category, Columns
 from nae.explanation.interaction import explain_interaction
+from nae.plots.layouts.shape import lay_out_shape
 from nae.report.payload import build_payload
 from nae.report.reduction import PAGE_LIMIT, fit_into_page
 from nae.report.rows import ReportRows
@@ -59,6 +60,7 @@ def _case(seed: int, shape: dict[str, Any]) -> dict[str, Any]:
         "prediction": local.prediction.tolist(),
         "parts": _square(model, local.causes, local.parts),
         "interaction": _interaction(model, columns),
+        "inner": _inner(model),
     }
 
 
@@ -83,6 +85,13 @@ def _interaction(model: TableModel, columns: Columns) -> dict[str, Any] | None:
         "contributions": found.contributions[..., 0].tolist(),
         "pure": found.pure[..., 0].tolist(),
     }
+
+
+def _inner(model: TableModel) -> list[list[list[float]] | None]:
+    """Return per feature where most effects begin and end, as the plots draw them; None for what is no number."""
+    explanation = model.explain_global()
+    layouts = [lay_out_shape(explanation, name, output=0) for name in model.feature_names]
+    return [[one.low.tolist(), one.high.tolist()] if one.is_number else None for one in layouts]
 
 
 if __name__ == "__main__":

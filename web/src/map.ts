@@ -5,7 +5,7 @@ import { number, valueText } from "./format.ts";
 import type { Line } from "./interaction.ts";
 import { locateValue } from "./model.ts";
 import type { Value } from "./payload.ts";
-import { diverging } from "./scales.ts";
+import { diverging, ticks } from "./scales.ts";
 
 export interface MapOptions {
   width: number;
@@ -37,11 +37,27 @@ function placeOf(line: Line, value: Value): number | null {
   return after - 1 + (position - known[after - 1]) / (known[after] - known[after - 1]);
 }
 
-function shownTicks(line: Line, count: number): number[] {
-  const n = line.position.length;
-  if (n <= count) return line.position.map((_, at) => at);
-  const step = Math.ceil(n / count);
-  return line.position.map((_, at) => at).filter((at) => at % step === Math.floor(step / 2));
+interface Tick {
+  at: number;
+  text: string;
+}
+
+/** Return about `count` ticks: round numbers along a number, otherwise values that are shown. */
+export function ticksOf(line: Line, count: number, letters: (step: number) => number): Tick[] {
+  const all = line.position.map((_, at) => at);
+  if (line.feature.kind === "number" && all.length > count) {
+    const known = line.values.filter((value) => value !== null).map(Number);
+    const found = ticks([known[0], known[known.length - 1]], count - 1)
+      .filter((value) => !line.feature.integral || Number.isInteger(value))
+      .map((value) => ({ at: placeOf(line, value), text: number(value, 4) }))
+      .filter((tick): tick is Tick => tick.at !== null);
+    const missing = line.values.indexOf(null);
+    if (missing >= 0) found.push({ at: missing, text: "missing" });
+    if (found.length > 1) return found;
+  }
+  const step = Math.ceil(all.length / count);
+  const shown = all.filter((at) => at % step === Math.floor(step / 2));
+  return shown.map((at) => ({ at, text: tickText(line, at, letters(step)) }));
 }
 
 function tickText(line: Line, at: number, limit: number): string {
@@ -100,21 +116,13 @@ function axisLabels(
   const group = s("g", { class: "axes", "aria-hidden": "true" });
   const inner = width - MARGIN.left - MARGIN.right;
   const isText = lines[0].feature.kind === "category";
-  const shown = shownTicks(lines[0], Math.max(2, Math.floor(inner / (isText ? 74 : 56))));
-  const step = shown.length > 1 ? shown[1] - shown[0] : lines[0].position.length;
-  for (const at of shown) {
-    group.append(
-      s(
-        "text",
-        { x: left(at) + wide / 2, y: height - MARGIN.bottom + 14, "text-anchor": "middle" },
-        tickText(lines[0], at, Math.min(Math.max(Math.floor((wide * step) / 6.4), 6), 22)),
-      ),
-    );
+  const count = Math.max(2, Math.floor(inner / (isText ? 74 : 56)));
+  const letters = (step: number) => Math.min(Math.max(Math.floor((wide * step) / 6.4), 6), 22);
+  for (const { at, text } of ticksOf(lines[0], count, letters)) {
+    group.append(s("text", { x: left(at) + wide / 2, y: height - MARGIN.bottom + 14, "text-anchor": "middle" }, text));
   }
-  for (const at of shownTicks(lines[1], 8)) {
-    group.append(
-      s("text", { x: MARGIN.left - 6, y: top(at) + tall / 2 + 3.5, "text-anchor": "end" }, tickText(lines[1], at, 9)),
-    );
+  for (const { at, text } of ticksOf(lines[1], 8, () => 9)) {
+    group.append(s("text", { x: MARGIN.left - 6, y: top(at) + tall / 2 + 3.5, "text-anchor": "end" }, text));
   }
   const middle = height - MARGIN.bottom - (height - MARGIN.top - MARGIN.bottom) / 2;
   group.append(

@@ -1,7 +1,7 @@
 /** Pairs: which features change each other's effects, and the map of any two or three. */
 
 import { h, Lazy, name, put, shorten } from "./dom.ts";
-import { decimalsFor, fixed, number, percent, signed, valueText } from "./format.ts";
+import { decimalsFor, fixed, number, sharePercent, signed, valueText } from "./format.ts";
 import { type Interaction, interact, pureOf, totalOf } from "./interaction.ts";
 import { drawMap } from "./map.ts";
 import { rowValues } from "./model.ts";
@@ -275,7 +275,7 @@ export class PairSection {
       ...side(b, a, onA),
       ", and ",
       ...side(a, b, onB),
-      `. Together that is ${percent(Math.hypot(onA, onB) / spread)} of the spread of all scores (±${number(spread, 3)}).`,
+      `. Together that is ${sharePercent(Math.hypot(onA, onB) / spread)} of the spread of all scores (±${number(spread, 3)}).`,
     );
   }
 }

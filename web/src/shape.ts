@@ -47,7 +47,61 @@ export function shapeOf(model: Model, feature: Feature, o: number): Shape {
       high: tables.quantiles[(last * nSlots + at) * nOutputs + o],
     };
   });
+  if (feature.kind === "number") {
+    const known = points.filter((point) => point.role === "value");
+    const rest = known.map((point, n) =>
+      QUANTILES.map(
+        (_, q) => tables.quantiles[(q * nSlots + feature.start + feature.order[n]) * nOutputs + o] - point.mean,
+      ),
+    );
+    spread(
+      rest,
+      known.map((point) => point.share),
+    ).forEach(([low, high], n) => {
+      const point = known[n];
+      point.low = Math.min(Math.max(point.mean + low, point.lower), point.upper);
+      point.high = Math.min(Math.max(point.mean + high, point.lower), point.upper);
+    });
+  }
   return { feature, points };
+}
+
+const REACH = 0.04; // share of the rows, on either side, that say how far effects spread at a knot
+
+/**
+ * Return the outer quantiles of what rows near each knot add to the mean effect there, as the plots do.
+ *
+ * The quantiles of a knot with three rows are just these rows, and their outline is a comb. So a knot draws on those
+ * around it: each speaks for its rows by its quantiles, less the farther it is.
+ */
+export function spread(rest: number[][], shares: number[]): [number, number][] {
+  let sum = 0;
+  const at = shares.map((share) => {
+    sum += share;
+    return sum - share / 2;
+  });
+  const middle = QUANTILES.slice(1).map((level, q) => (level + QUANTILES[q]) / 2);
+  const mass = [...middle, 1].map((end, q) => end - (q ? middle[q - 1] : 0));
+  let first = 0;
+  return at.map((place): [number, number] => {
+    const found: [number, number][] = [];
+    while (at[first] <= place - REACH) first++;
+    for (let n = first; n < at.length && at[n] < place + REACH; n++) {
+      const share = shares[n] * (1 - Math.abs(at[n] - place) / REACH);
+      if (share > 0) found.push(...rest[n].map((value, q): [number, number] => [value, share * mass[q]]));
+    }
+    found.sort((a, b) => a[0] - b[0]);
+    const total = found.reduce((whole, [, share]) => whole + share, 0);
+    const quantile = (level: number): number => {
+      let below = 0;
+      for (const [value, share] of found) {
+        below += share;
+        if (below >= level * total) return value;
+      }
+      return found.length ? found[found.length - 1][0] : 0;
+    };
+    return [quantile(QUANTILES[0]), quantile(QUANTILES[QUANTILES.length - 1])];
+  });
 }
 
 /** Return the range that a chart of the shape needs. */

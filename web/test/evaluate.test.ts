@@ -7,6 +7,7 @@ import { explain } from "../src/evaluate.ts";
 import { interact, pureOf } from "../src/interaction.ts";
 import { buildModel, locate, rowValues } from "../src/model.ts";
 import type { Payload } from "../src/payload.ts";
+import { shapeOf } from "../src/shape.ts";
 
 interface Case {
   name: string;
@@ -19,6 +20,7 @@ interface Case {
   score: number[][];
   prediction: number[][];
   parts: number[][][][];
+  inner: (number[][] | null)[];
   interaction: { numbers: ((number | null)[] | null)[]; contributions: number[][][]; pure: number[][] } | null;
 }
 
@@ -50,6 +52,17 @@ for (const one of golden) {
       }
       assertClose(found.score, one.score[row], one.tolerance, `score of row ${row}`);
       assertClose(found.prediction, one.prediction[row], one.tolerance, `prediction of row ${row}`);
+    });
+  });
+
+  test(`the band of most effects is that of the plots: ${one.name}`, () => {
+    one.inner.forEach((band, i) => {
+      if (!band) return;
+      const points = shapeOf(model, model.features[i], 0).points.filter((point) => point.role === "value");
+      const found = [points.map((point) => point.low), points.map((point) => point.high)];
+      band.forEach((expected, side) => {
+        assertClose(found[side], expected, 1e-6, `side ${side} of feature ${i}`);
+      });
     });
   });
 

@@ -166,9 +166,9 @@ def _step(one: LocalExplanation, group: IntArray, o: int, start: float, *, decim
     if not is_rest:
         i = int(group[0])
         label = f"{one.feature_names[i]} = {format_value(one.columns[i][0])}"
-        if one.parts.shape[-1] and one.parts[0, i, o, 0] != 0:
-            who = one.feature_names[int(one.causes[0, i, o, 0])]
-            cause = f"{who} {format_signed(float(one.parts[0, i, o, 0]), decimals)}"
+        part = float(one.parts[0, i, o, 0]) if one.parts.shape[-1] else 0.0
+        if round(part, decimals) != 0:  # too small to be seen is nobody's doing
+            cause = f"{one.feature_names[int(one.causes[0, i, o, 0])]} {format_signed(part, decimals)}"
     return Step(
         label=label,
         start=start,

@@ -1,6 +1,7 @@
 """The layout of a shape plot: the effect of one feature, its band, its dots and its density."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,6 +15,7 @@ __all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "va
 _TAIL = 1.6  # how much longer the whole range must be to be called a long tail
 _BINS = 40
 _FEW = 24  # values of a number that are marked one by one
+_REACH = 0.04  # share of the rows, on either side, that say how far contributions spread at a knot
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class ShapeLayout:
     mean: Array
     lower: Array
     upper: Array
-    low: Array
-    high: Array
+    low: Array  # where most contributions begin, given those of the neighbouring knots
+    high: Array  # and end
     density: tuple[Bar, ...]
     levels: tuple[Level, ...]
     hidden: int  # levels left out, the rarest
@@ -82,9 +84,9 @@ def lay_out_shape(
         half = float(np.diff(x).min()) / 2
         x_range = x_range[0] - half, x_range[1] + half
     dots_at, dots = _dots(shape, o, places)
-    low, high = _inner(explanation.quantile_levels)
-    parts = (shape.mean, shape.lower, shape.upper, shape.quantiles[low], shape.quantiles[high])
-    mean, lower, upper, q_low, q_high = (part[curve, o] for part in parts)
+    mean, lower, upper = (part[curve, o] for part in (shape.mean, shape.lower, shape.upper))
+    rest = _spread(shape.quantiles[:, curve, o] - mean, shape.weight[curve], explanation.quantile_levels)
+    low, high = (mean + rest).clip(lower, upper)
     layout = ShapeLayout(
         title=shape.name,
         effect_label=f"effect on {score_label(explanation, o, unit)}",
@@ -93,8 +95,8 @@ def lay_out_shape(
         mean=mean,
         lower=lower,
         upper=upper,
-        low=q_low,
-        high=q_high,
+        low=low,
+        high=high,
         density=_density(x, shape.weight[curve], x_range) if len(x) else (),
         levels=levels,
         hidden=hidden,
@@ -171,6 +173,28 @@ def _levels(
 
 def _inner(levels: tuple[float, ...]) -> tuple[int, int]:
     return 0, len(levels) - 1
+
+
+def _spread(rest: Array, weight: Array, levels: tuple[float, ...]) -> Array:
+    """Return the outer quantiles, (2, knot), of what rows near each knot add to the mean effect there.
+
+    The quantiles (quantile, knot) of a knot with three rows are just these rows, and their outline is a comb. So a knot
+    draws on those around it: each speaks for its rows by its quantiles, less the farther it is.
+    """
+    at = np.cumsum(weight) - weight / 2
+    first, last = np.searchsorted(at, at - _REACH, "right"), np.searchsorted(at, at + _REACH, "left")
+    middle = [(one + other) / 2 for one, other in pairwise(levels)]
+    mass = np.diff([0.0, *middle, 1.0])  # of the rows that each quantile speaks for
+    out = np.zeros((2, len(weight)))
+    for knot, near in enumerate(map(slice, first, last)):
+        share = weight[near] * (1 - np.abs(at[near] - at[knot]) / _REACH)
+        if share.sum() > 0:
+            values, shares = rest[:, near].ravel(), (mass[:, None] * share).ravel()
+            order = np.argsort(values, kind="stable")
+            total = np.cumsum(shares[order])
+            ends = np.searchsorted(total, np.array([levels[0], levels[-1]]) * total[-1])
+            out[:, knot] = values[order][ends.clip(0, len(values) - 1)]
+    return out
 
 
 def _dots(shape: FeatureShape, o: int, places: dict[int, int]) -> tuple[Array, Array]:
