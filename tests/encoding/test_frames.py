@@ -269,6 +269,20 @@ def test_arrays_of_dates_are_an_error_with_a_hint(dtype):
         read_table(np.array([[1]], dtype=dtype))
 
 
+@pytest.mark.parametrize("case", DATES)
+def test_what_is_not_asked_for_may_hold_anything(case):
+    columns = read_table(DATES[case], only=["price"])
+    assert columns.names == ("when",)
+    assert np.isnan(columns.arrays[0]).tolist() == [True]
+
+
+def test_records_and_arrays_are_read_as_asked():
+    columns = read_table([{"a": 1, "b": [1]}, {"a": 2}], only=["a"])
+    assert [array.tolist()[:1] for array in columns.arrays[:1]] == [[1.0]]
+    assert columns.names == ("a", "b")
+    assert len(read_table(np.ones((2, 3)), only=["a"]).arrays) == 3
+
+
 OBJECTS = {
     "dates": (pd.DataFrame({"a": pd.Series([DAY], dtype=object)}), "date"),
     "datetimes": ({"a": [dt.datetime(2020, 1, 1)]}, "datetime"),

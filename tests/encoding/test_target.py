@@ -1,5 +1,7 @@
 """Targets: numbers and classes from whatever holds them."""
 
+import datetime as dt
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -51,6 +53,21 @@ def test_several_targets_without_names_are_numbered():
 def test_text_is_no_number():
     with pytest.raises(DataError, match=r"must hold numbers; got text. Use NAEClassifier"):
         read_numbers(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.date_range("2020-01-01", periods=2),
+        pd.Series(pd.to_timedelta([1, 2], unit="D")),
+        pl.Series([dt.date(2020, 1, 1), None]),
+        [dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 2)],
+    ],
+    ids=["pandas", "durations", "polars", "objects"],
+)
+def test_dates_are_no_numbers(y):
+    with pytest.raises(DataError, match=r"must hold numbers; got dates or times. Turn them into numbers, such as days"):
+        read_numbers(y)
 
 
 def test_complex_numbers_are_an_error():
@@ -138,6 +155,8 @@ def test_classes_of_mixed_types_are_an_error():
 def test_one_class_is_an_error():
     with pytest.raises(DataError, match=r"A classifier needs at least 2 classes; got one class \('a'\)"):
         read_classes(["a", "a"])
+    with pytest.raises(DataError, match=r"got one class \(0\.0\)"):
+        read_classes(np.zeros(3))
 
 
 def test_classes_in_several_columns_are_an_error():

@@ -233,15 +233,19 @@ def test_missing_and_extra_columns_are_errors_for_estimators(frame):
     model = fit(frame)
     with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing"):
         model.predict(frame.drop(columns="flag"))
-    with pytest.raises(ValueError, match="Feature names unseen at fit time"):
-        model.predict(frame.assign(more=1))
+    for more in (1, pd.Timestamp("2020-01-01")):  # what it holds does not matter
+        with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- more"):
+            model.predict(frame.assign(more=more))
 
 
 def test_missing_columns_are_errors_for_tables_and_extra_ones_are_not(frame):
     model = fit(frame)
     with pytest.raises(DataError, match="The table must have the column 'flag' the model was trained on"):
         model.model_.predict(frame.drop(columns="flag"))
-    np.testing.assert_array_equal(model.model_.predict(frame.assign(more=1)), model.predict(frame))
+    for more in (1, pd.Timestamp("2020-01-01")):
+        np.testing.assert_array_equal(model.model_.predict(frame.assign(more=more)), model.predict(frame))
+    with pytest.raises(DataError, match=r"the column 'flag' the model was trained on. Did you mean 'flags'"):
+        model.model_.predict(frame.rename(columns={"flag": "flags"}))
 
 
 def test_the_number_of_columns_of_an_array_must_fit():

@@ -81,6 +81,12 @@ def test_a_report_is_one_file_with_the_model_and_rows_inside(tmp_path: Path) -> 
     assert content["reduction"] is None
 
 
+def test_columns_that_the_model_does_not_know_may_hold_anything(tmp_path: Path) -> None:
+    model, columns = explained_model(1)
+    path = write_report(model, table_of(columns, when=np.full(12, np.datetime64("2020-01-01"))), tmp_path / "r.html")
+    assert len(Page(path).content["rows"]["index"]) == 12
+
+
 def test_an_estimator_stands_for_its_tables(tmp_path: Path) -> None:
     model, columns = explained_model(1)
 

@@ -8,6 +8,7 @@ import reprlib
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Real
 
@@ -16,7 +17,9 @@ import numpy as np
 from nae._typing import AnyArray, Array, IntArray
 from nae.errors import DataError, did_you_mean
 
-__all__ = ["Columns", "cannot_hold", "category_keys", "is_missing", "is_number_type", "numbers"]
+__all__ = ["TEMPORAL", "Columns", "cannot_hold", "category_keys", "is_missing", "is_number_type", "numbers"]
+
+TEMPORAL = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)

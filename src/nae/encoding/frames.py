@@ -1,7 +1,7 @@
 """Reading tables: the only file that knows pandas, polars and pyarrow (through narwhals), arrays and lists."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,23 +13,25 @@ from nae.errors import DataError
 __all__ = ["read_table"]
 
 
-def read_table(table: Any) -> Columns:
+def read_table(table: Any, *, only: Collection[str] | None = None) -> Columns:
     """Return a table as :class:`Columns`.
 
     Data frames (pandas, polars, pyarrow and whatever else narwhals knows) keep their names; a mapping from names
-    to columns and a list of records (mappings) do too; arrays and nested lists have none.
+    to columns and a list of records (mappings) do too; arrays and nested lists have none. Columns that are not among
+    ``only`` are there by name but not read: they may hold anything, and seem empty.
     """
     if isinstance(table, Columns):
         return table
+    only = None if only is None else frozenset(only)
     if hasattr(table, "toarray"):  # before mappings: scipy's dictionary of keys is one
         raise DataError("Sparse input is not supported; pass a dense table, for example X.toarray().")
     if isinstance(table, Mapping):
-        return _from_mapping(table)
+        return _from_mapping(table, only)
     if isinstance(table, Sequence) and not isinstance(table, str) and table and isinstance(table[0], Mapping):
-        return _from_records(table)
+        return _from_records(table, only)
     frame = _as_narwhals(table)
     if frame is not None:
-        return _from_frame(frame)
+        return _from_frame(frame, only)
     return _from_array(table)
 
 
@@ -53,16 +55,23 @@ def _as_narwhals(table: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _from_frame(frame: Any) -> Columns:
+def _from_frame(frame: Any, only: Collection[str] | None) -> Columns:
     import narwhals.stable.v2 as nw
 
     arrays, categorical = [], set()
     for i, key in enumerate(frame.columns):
+        if _is_passed_over(key, only):
+            arrays.append(np.full(len(frame), np.nan))
+            continue
         series = frame.get_column(key)
         if series.dtype in (nw.Categorical, nw.Enum):
             categorical.add(i)
         arrays.append(_series_to_array(series, series.dtype, str(key)))
     return Columns(tuple(arrays), _names_of(frame.columns), frozenset(categorical))
+
+
+def _is_passed_over(key: Any, only: Collection[str] | None) -> bool:
+    return only is not None and isinstance(key, str) and key not in only
 
 
 def _names_of(keys: Iterable[Any]) -> tuple[str, ...] | None:
@@ -98,10 +107,13 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
     raise cannot_hold(name, dtype, is_temporal=dtype.is_temporal(), is_nested=dtype.is_nested())
 
 
-def _from_mapping(table: Mapping[Any, Any]) -> Columns:
+def _from_mapping(table: Mapping[Any, Any], only: Collection[str] | None) -> Columns:
     names = _names_of(table)
     arrays = []
     for name, values in table.items():
+        if _is_passed_over(name, only):
+            arrays.append(np.full(len(_as_list(values)), np.nan))
+            continue
         dtype = getattr(values, "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.kind in "mM":
             raise cannot_hold(str(name), dtype, is_temporal=True)
@@ -119,14 +131,14 @@ def _as_list(values: Any) -> list[Any]:
     return list(values) if isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str) else [values]
 
 
-def _from_records(records: Sequence[Any]) -> Columns:
+def _from_records(records: Sequence[Any], only: Collection[str] | None) -> Columns:
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise DataError(
                 f"Records must all be mappings from names to values; record {i} is a {type(record).__name__}."
             )
     names = tuple(dict.fromkeys(name for record in records for name in record))
-    return _from_mapping({name: [record.get(name) for record in records] for name in names})
+    return _from_mapping({name: [record.get(name) for record in records] for name in names}, only)
 
 
 def _from_array(table: Any) -> Columns:

@@ -1,12 +1,11 @@
 """Kinds: whether a column is a number, a boolean or a category, and why we think so."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, time, timedelta
 
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.encoding.columns import Columns, cannot_hold, is_missing, is_number_type
+from nae.encoding.columns import TEMPORAL, Columns, cannot_hold, is_missing, is_number_type
 from nae.encoding.schema import GIVEN, Kind
 from nae.errors import ConfigError, did_you_mean
 
@@ -14,7 +13,6 @@ __all__ = ["FeatureTypes", "infer_kinds"]
 
 FeatureTypes = Mapping[str, str] | Sequence[str] | None
 
-_TEMPORAL = (date, time, timedelta, np.datetime64, np.timedelta64)
 _NESTED = (Mapping, list, tuple, set, np.ndarray)
 _GIVEN: dict[str, Kind] = {
     "number": "number",
@@ -87,5 +85,5 @@ def _infer(array: AnyArray, name: str, *, is_categorical: bool) -> tuple[Kind, s
     if not others:
         return "category", "text"
     shown = min(others, key=lambda kind: kind.__name__)
-    is_temporal, is_nested = issubclass(shown, _TEMPORAL), issubclass(shown, _NESTED)
+    is_temporal, is_nested = issubclass(shown, TEMPORAL), issubclass(shown, _NESTED)
     raise cannot_hold(name, f"{shown.__name__} values", is_temporal=is_temporal, is_nested=is_nested)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import AnyArray, Array, BoolArray
-from nae.encoding.columns import is_missing
+from nae.encoding.columns import TEMPORAL, is_missing
 from nae.errors import DataError
 
 __all__ = ["ClassTarget", "NumberTarget", "TargetMoments", "check_domain", "read_classes", "read_numbers"]
@@ -114,10 +114,18 @@ def _floats(values: AnyArray) -> Array:
     if values.dtype == object:
         missing = is_missing(values.ravel()).reshape(values.shape)
         values = np.where(missing, np.nan, values)
+    if values.dtype.kind in "mM" or (values.dtype == object and any(map(_is_temporal, values.ravel()))):
+        raise DataError(
+            "The target of a regression must hold numbers; got dates or times. Turn them into numbers, such as days."
+        )
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError("The target of a regression must hold numbers; got text. Use NAEClassifier.") from None
+
+
+def _is_temporal(value: object) -> bool:
+    return isinstance(value, TEMPORAL)
 
 
 def read_classes(y: Any) -> ClassTarget:
@@ -135,5 +143,5 @@ def read_classes(y: Any) -> ClassTarget:
     except TypeError:
         raise DataError("Classes must be of one type; got a mixture such as text and numbers.") from None
     if len(classes) < 2:
-        raise DataError(f"A classifier needs at least 2 classes; got one class ({classes[0]!r}).")
+        raise DataError(f"A classifier needs at least 2 classes; got one class ({classes.tolist()[0]!r}).")
     return ClassTarget(codes.astype(np.int64), classes)

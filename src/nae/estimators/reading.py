@@ -33,7 +33,8 @@ _NAMES = 0.5  # more levels than this share of the rows name rows instead of des
 
 def read_columns(estimator: Any, X: Any, *, is_fit: bool) -> Columns:
     """Return the columns of a table: noted by a fit, compared with those of the fit otherwise."""
-    columns = read_table(X)
+    # Of columns that do not belong there the name is enough to complain.
+    columns = read_table(X, only=None if is_fit else getattr(estimator, "feature_names_in_", None))
     if not columns.arrays:
         raise DataError(
             f"Found array with 0 feature(s) (shape=({columns.n_rows}, 0)) while a minimum of 1 is required."
@@ -238,7 +239,7 @@ def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int], *, stackle
     subject = f"Column {listed} seems" if len(names) == 1 else f"Columns {listed} seem"
     warnings.warn(
         f"{subject} to name rows, which says nothing about new ones; drop {'it' if len(names) == 1 else 'them'} "
-        f"(nae fit {options}), or pass feature_types to ask for a category.",
+        f"(nae fit {options}), or ask for a category (feature_types, --category).",
         NAEWarning,
         stacklevel=stacklevel + 1,
     )

@@ -28,7 +28,8 @@ class ReportRows:
 
 def read_rows(model: TableModel, data: Any, target: str | None) -> ReportRows:
     """Split a table into the model's features and the truth; without ``target``, columns named as the outputs count."""
-    table = read_table(data)
+    wanted = {*model.feature_names, *model.outputs, *((target,) if target else ())}
+    table = read_table(data, only=wanted if model.schema.has_names else None)
     if table.n_rows == 0:
         raise DataError("A report needs at least one row; the table has none.")
     names = table.names or ()

@@ -254,7 +254,7 @@ def _sorted_classes(found: Findings) -> AnyArray:
     except TypeError:
         raise DataError("Classes must be of one type; got a mixture such as text and numbers.") from None
     if len(labels) < 2:
-        raise DataError(f"A classifier needs at least 2 classes; got one class ({labels[0]!r}).")
+        raise DataError(f"A classifier needs at least 2 classes; got one class ({labels.tolist()[0]!r}).")
     return labels
 
 

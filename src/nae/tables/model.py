@@ -137,7 +137,7 @@ class TableModel(Explains):
         return self
 
     def _explained_columns(self, X: Any) -> Columns:
-        columns = read_table(X)
+        columns = read_table(X, only=self.schema.names if self.schema.has_names else None)
         if columns.names is not None and self.schema.has_names:
             return columns.select(self.schema.names)
         return columns
