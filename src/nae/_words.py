@@ -1,8 +1,13 @@
 """Numbers in sentences."""
 
-__all__ = ["counted"]
+__all__ = ["counted", "sized"]
 
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: 1 row, 1,000 rows."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sized(n_bytes: int) -> str:
+    """Return the size of a file: 12 kB, 1.4 MB."""
+    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e5 else f"{max(1, round(n_bytes / 1e3))} kB"

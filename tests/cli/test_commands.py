@@ -87,6 +87,19 @@ def test_rows_without_a_target_are_left_out_and_said(nae: Command, tmp_path: Pat
     assert "left out, without a target: 10 rows." in err
 
 
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_a_column_that_counts_the_rows_is_said(nae: Command, tmp_path: Path, start: int) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text(",a,y\n" + "".join(f"{start + i},{i % 7},{i % 5}\n" for i in range(40)))
+    words = ("fit", data, "-t", "y", "-o", tmp_path / "m.nae", *TINY)
+    said = "note: Column '' counts the rows, which says nothing about new ones; leave it out with --ignore '' unless"
+    code, _, err = nae(*words)
+    assert (code, said in err) == (0, start < 2)
+    code, _, err = nae(*words, "--ignore", "")
+    assert (code, "note: " in err) == (0, False)
+    assert library.load(tmp_path / "m.nae").feature_names == ("a",)
+
+
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("how", [(), ("--stream",)])
 def test_a_column_that_names_rows_is_said(nae: Command, tmp_path: Path, how: tuple[str, ...]) -> None:

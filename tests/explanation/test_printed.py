@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nae._words import counted
+from nae._words import counted, sized
 from nae.explanation.caps import effect_caps
 from nae.explanation.interaction import explain_interaction
 from nae.explanation.local import explain_local
@@ -36,6 +36,13 @@ def test_a_long_table_ends_after_ten_lines_and_says_where_the_rest_is():
 
 def test_nouns_follow_their_number():
     assert [counted(n, "row") for n in (0, 1, 1000)] == ["0 rows", "1 row", "1,000 rows"]
+    assert [sized(n) for n in (1, 9_600, 99_000, 140_000, 2_500_000_000)] == [
+        "1 kB",
+        "10 kB",
+        "99 kB",
+        "0.1 MB",
+        "2,500.0 MB",
+    ]
 
 
 def test_a_global_explanation_prints_its_features_by_importance():

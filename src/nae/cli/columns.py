@@ -3,6 +3,7 @@
 Rows are counted from 1, as a reader of the file counts them below its header.
 """
 
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,8 @@ from nae.encoding.schema import Category, Schema
 from nae.errors import DataError, did_you_mean
 
 __all__ = ["align", "check_finite", "column_of", "find_column", "remarks"]
+
+_LONG = 20  # rows from which on a column that counts them is an index
 
 
 def find_column(name: str, table: pa.Table, *, role: str = "column") -> str:
@@ -56,10 +59,15 @@ def check_finite(table: pa.Table, names: Sequence[str]) -> None:
 
 
 def remarks(table: pa.Table, names: Sequence[str]) -> list[str]:
-    """Return sentences about text columns that are almost numbers."""
+    """Return sentences about columns that count the rows, and about text that is almost numbers."""
     found = []
     for name in names:
         column = column_of(table, name)
+        if _is_index(column):
+            found.append(
+                f"Column {name!r} counts the rows, which says nothing about new ones; leave it out with "
+                f"--ignore {shlex.quote(name)} unless their order is meant."
+            )
         if not _is_text(column.type):
             continue
         present = [value for value in column.to_pylist() if value is not None]
@@ -70,6 +78,14 @@ def remarks(table: pa.Table, names: Sequence[str]) -> list[str]:
                 f"Column {name!r} is taken as categories: it holds numbers, but row {row} holds {wrong[0][:40]!r}."
             )
     return found
+
+
+def _is_index(column: pa.ChunkedArray) -> bool:
+    """Return whether a column is 0, 1, 2, … or 1, 2, 3, …, and long enough for that to be no chance."""
+    if not pa.types.is_integer(column.type) or len(column) < _LONG or column.null_count:
+        return False
+    values = column.to_numpy()
+    return bool(values[0] in (0, 1) and np.array_equal(values, np.arange(values[0], values[0] + len(values))))
 
 
 def _as_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from nae._words import sized
 from nae.cli.console import say
 from nae.cli.options import ModelFile, load_model
 from nae.cli.writing import check_folder
@@ -49,7 +50,7 @@ def export(
     else:
         written = write_c(tables, path.parent, name=_identifier(path.stem))
     for one in written:
-        say(f"wrote {one} ({one.stat().st_size / 1e6:.2f} MB).")
+        say(f"wrote {one} ({sized(one.stat().st_size)}).")
 
 
 def _format_of(path: Path) -> Form:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
-from nae._words import counted
+from nae._words import counted, sized
 from nae.cli.columns import check_finite, column_of, find_column, remarks
 from nae.cli.console import out, say
 from nae.cli.options import DataFiles, OnBadRows, parse_additivity, parse_duration
@@ -295,7 +295,7 @@ def show_result(
 def _say_what_next(path: Path, data: list[str]) -> None:
     is_many = is_streamed(data)
     table = "DATA" if data == ["-"] else " ".join(map(shlex.quote, data[:2])) + " …" * (len(data) > 2)
-    say(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB). Next:")
+    say(f"wrote {path} ({sized(path.stat().st_size)}). Next:")
     steps = {
         f"nae explain {path}": "what the model does with every feature",
         f"nae predict {path} {table} -o {'out/' if is_many else 'out.csv'}": "predictions",

@@ -7,6 +7,7 @@ import pyarrow as pa
 import typer
 
 from nae._typing import IntArray
+from nae._words import sized
 from nae.cli.columns import align, column_of, find_column
 from nae.cli.console import say
 from nae.cli.options import DataFile, ModelFile, load_model
@@ -48,7 +49,7 @@ def report(
         where = "all rows of the table" if found is None else f"{len(found):,} rows the model was not trained on"
         say(f"measuring on {where}.")
     write_report(tables, rows, output, target=name, title=title, max_rows=max_rows)
-    say(f"wrote {output} ({Path(output).stat().st_size / 1e6:.1f} MB); open it in a browser.")
+    say(f"wrote {output} ({sized(Path(output).stat().st_size)}); open it in a browser.")
 
 
 def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str | None:
