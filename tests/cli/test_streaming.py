@@ -90,6 +90,15 @@ def test_predictions_go_from_file_to_file_and_are_not_made_twice(nae, folder, pa
     assert "200 predictions in 1 file." in said
     assert (out / names[0]).stat().st_mtime_ns == before[names[0]]
     assert "town" in pa.parquet.read_table(out / names[1]).column_names
+    assert nae("predict", model, parts, "-o", out) == (0, "", "there already, and kept: 3 files.\n")
+
+
+def test_many_files_are_not_predicted_into_one(nae, folder, parts, tmp_path):
+    code, _, said = nae("predict", folder / "price.nae", parts, "-o", tmp_path / "scores.csv")
+    assert code == 2
+    assert "--output must be a folder where many files are predicted; got" in said
+    assert said.endswith(f"Take a folder, such as {tmp_path}/scores/.\n")
+    assert not (tmp_path / "scores.csv").exists()
 
 
 def test_a_file_without_a_column_of_the_model_is_named(nae, folder, parts, tmp_path):

@@ -34,6 +34,11 @@ def predict_files(
     if form is not None and form not in FORMATS.values():
         known = sorted(set(FORMATS.values()))
         raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known, is_listed=True)}")
+    if folder.suffix.lower() in FORMATS and not folder.is_dir():
+        raise ConfigError(
+            f"--output must be a folder where many files are predicted; got {folder}, the name of one file. "
+            f"Take a folder, such as {folder.with_suffix('')}/."
+        )
     outputs = _plan(find_paths(sources), folder, form)
     folder.mkdir(parents=True, exist_ok=True)
     n_rows, bad_rows = 0, BadRows()
@@ -46,7 +51,8 @@ def predict_files(
         say(f"there already, and kept: {counted(len(outputs) - len(todo), 'file')}.")
     if bad_rows.count:
         say(f"note: {bad_rows}")
-    say(f"{counted(n_rows, 'prediction')} in {counted(len(todo), 'file')}.")
+    if todo:
+        say(f"{counted(n_rows, 'prediction')} in {counted(len(todo), 'file')}.")
 
 
 def _plan(paths: list[str], folder: Path, form: str | None) -> dict[str, Path]:
