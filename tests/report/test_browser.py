@@ -413,6 +413,30 @@ def test_odd_models_are_shown_too(browser: Any, tmp_path: Path, features: tuple[
     page.context.close()
 
 
+def test_a_model_of_a_constant_says_so_without_a_sign_or_a_share_of_nothing(browser: Any, tmp_path: Path) -> None:
+    schema = Schema((Number("one", np.array([0.0, 1.0])), Number("two", np.array([0.0, 1.0]))))
+    model = TableModel(
+        schema=schema,
+        experts=np.zeros((schema.n_slots, 2, 1, 1)),
+        gate=GateTables("additive", np.zeros((schema.n_slots, 4, 1)), np.zeros((4, 1))),
+        routing=SoftmaxRouting(2),
+        intercept=np.full(1, 3.0),
+        link=LINKS["identity"],
+    )
+    table = {"one": np.array([0.0, 1.0]), "two": np.array([1.0, 0.0])}
+    path = write_report(with_statistics(model, table), table | {"score": [3.0, 3.0]}, tmp_path / "r.html")
+    found = open_page(browser, path)
+    page = found.page
+    for section in ("features", "what-if", "pairs", "rows", "caveats"):
+        page.locator(f"#{section}").scroll_into_view_if_needed()
+    page.wait_for_timeout(100)
+    text = page.locator("body").inner_text()
+    assert "as good as the 0 of always predicting the mean" in text
+    assert not re.search(r"NaN|∞|-0(\.0+)?(?![.\d])|0\.0000", text)
+    found.assert_quiet(path)
+    page.context.close()
+
+
 def test_a_smaller_copy_says_how_far_it_is_off(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nae.report.write.PAGE_LIMIT", 1)
     case = make_case(tmp_path, "small", n_members=3)

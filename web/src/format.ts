@@ -36,8 +36,10 @@ export function decimalsFor(span: number): number {
   return Math.min(Math.max(2 - Math.floor(Math.log10(span)), 0), 12);
 }
 
+/** Return a number with so many decimals; what rounds to zero has no sign. */
 export function fixed(value: number, decimals: number): string {
-  return formatter({ minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(value);
+  const shown = Math.abs(value) < 0.5 * 10 ** -decimals ? 0 : value;
+  return formatter({ minimumFractionDigits: decimals, maximumFractionDigits: decimals }).format(shown);
 }
 
 /** Return a number with its sign. */

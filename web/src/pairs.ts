@@ -261,7 +261,7 @@ export class PairSection {
     const [a, b] = found.lines.map((line) => line.feature);
     const spread = Math.sqrt(state.model.tables.scoreVariance[state.output]) || 1;
     const [onA, onB] = [state.influence(a.at, b.at), state.influence(b.at, a.at)];
-    const decimals = decimalsFor(8 * Math.max(onA, onB, 1e-12));
+    const decimals = decimalsFor(8 * Math.max(onA, onB));
     const side = (cause: typeof a, effect: typeof a, size: number) => [
       name(cause.name),
       " changes what ",

@@ -86,8 +86,11 @@ export class TopSection {
     }
     return quality.scores.slice(0, 2).map((score, at) => {
       const gain = score.better === "lower" ? 1 - score.model / score.baseline : score.model - score.baseline;
-      const words =
-        score.better === "lower"
+      const words = !Number.isFinite(gain) // nothing is a share of nothing
+        ? score.model > 0
+          ? "above"
+          : "as good as"
+        : score.better === "lower"
           ? `${percent(Math.abs(gain))} ${gain >= 0 ? "lower" : "higher"} than`
           : gain >= 0
             ? "above"
@@ -149,11 +152,12 @@ export class TopSection {
       role: "img",
       "aria-label": `Prediction against truth of ${whole(results.length)} rows`,
     });
+    const anchor = (at: number) => (at > size - 24 ? "end" : "middle"); // not over the edge
     for (const value of ticks([low, high], 7)) {
       svg.append(
         s("line", { class: "grid", x1: pad.left, x2: size - pad.right, y1: y(value), y2: y(value) }),
         s("text", { x: pad.left - 6, y: y(value) + 3.5, "text-anchor": "end" }, number(value, 3)),
-        s("text", { x: x(value), y: size - pad.bottom + 15, "text-anchor": "middle" }, number(value, 3)),
+        s("text", { x: x(value), y: size - pad.bottom + 15, "text-anchor": anchor(x(value)) }, number(value, 3)),
       );
     }
     svg.append(s("line", { class: "diagonal", x1: x(low), y1: y(low), x2: x(high), y2: y(high) }));

@@ -45,7 +45,7 @@ class TargetMoments:
         """Return the moments of targets and offsets, (row, output) each."""
         total = float(weight.sum())
         share, rest = weight / total, values - base
-        mean = share @ rest
+        mean = np.where((rest == rest[0]).all(axis=0), rest[0], share @ rest)  # of equal numbers exactly that
         most = base.max(axis=0)
         exposure = most + np.log(share @ np.exp(base - most))  # its logarithm, without overflow
         return TargetMoments(total, mean, share @ (rest - mean) ** 2, share @ values, exposure)

@@ -61,7 +61,7 @@ def assemble(
     weight = slot_weights(cells, weights, schema.n_slots) if slot_weight is None else slot_weight
     experts = _fill_untrained(experts, schema, weight)
     gate = replace(gate, terms=_fill_untrained(gate.terms, schema, weight))
-    experts *= scale.spread[:, None]
+    experts = experts * scale.spread[:, None] + 0.0  # -0.0 becomes 0.0
     intercept = intercept.mean(axis=-1) * scale.spread + scale.centre
     if len(classes) > 2:
         experts -= experts.mean(axis=2, keepdims=True)  # exact: the gate is shared by the classes
