@@ -35,7 +35,6 @@ def step_seconds(
     hidden_dim: int = 32,
     gate_rank: int = 64,
     n_knots: int = 128,
-    is_compiled: bool = False,
 ) -> float:
     """Return the seconds of one step, everything included, after the first epoch."""
     random = np.random.default_rng(0)
@@ -59,8 +58,6 @@ def step_seconds(
     )
     generator = torch.Generator().manual_seed(0)
     network = Network(config, piecewise_inputs(schema, 48), 1, generator=generator).to(device)
-    if is_compiled:
-        network.compile()
     training = TrainingConfig(batch_size=batch_size, max_epochs=n_epochs, variation_penalty=0.1, context_penalty=0.05)
     history = train(network, rows, None, make_loss("squared"), training, generator=generator)
     seconds = history.column("seconds")

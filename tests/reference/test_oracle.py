@@ -7,6 +7,7 @@ import torch
 from nae.encoding import Columns
 from nae.links import Identity
 from nae.network import NetworkConfig
+from nae.network.network import Routed
 from nae.tables import TableModel
 from nae.training.assemble import Scale, assemble
 from tests.reference.bridge import Setting, make_setting, mean_over_members, oracle_models
@@ -60,19 +61,30 @@ def centred(setting: Setting, rows: list[list[object]]) -> tuple[np.ndarray, np.
     return values * SCALE.spread, lower * SCALE.spread, upper * SCALE.spread, score
 
 
+def at_once(setting: Setting) -> Routed:
+    """What the network computes for all rows at once, which keeps experts and routing."""
+    network, cells = setting.network, setting.cells
+    is_on_rows = network.config.encoder == "mlp"
+    parts = network.evaluate_rows(cells) if is_on_rows else network.interpolate(*network.evaluate_knots(), cells)
+    return network.route(*parts, torch.ones(len(setting.rows), dtype=torch.float64))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_network_computes_the_equations(case: str) -> None:
     setting = make_setting(config_of(case))
     with torch.no_grad():
-        routed = setting.network(setting.cells)
+        routed, whole = setting.network(setting.cells), at_once(setting)
     for member, model in enumerate(oracle_models(setting)):
         for t, row in enumerate(setting.rows):
             expected = run(model, row)
             np.testing.assert_allclose(routed.score[t, :, member], expected.prediction, atol=1e-10)
             for i in range(len(row)):
-                np.testing.assert_allclose(routed.experts[t, :, :, i, member], expected.outputs[i], atol=1e-10)
-                np.testing.assert_allclose(routed.routing[t, :, i, member], expected.weights[i], atol=1e-10)
-                np.testing.assert_allclose(routed.contributions[t, :, i, member], expected.contributions[i], atol=1e-10)
+                np.testing.assert_allclose(whole.experts[t, :, :, i, member], expected.outputs[i], atol=1e-10)
+                np.testing.assert_allclose(whole.routing[t, :, i, member], expected.weights[i], atol=1e-10)
+                for found in (routed, whole):
+                    np.testing.assert_allclose(
+                        found.contributions[t, :, i, member], expected.contributions[i], atol=1e-10
+                    )
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network.network import RoutedExperts
+from nae.network.network import Routed
 from nae.training.dial import Dial, context_share
 from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
 
@@ -25,18 +25,21 @@ def press(dial: Dial, *, is_constant: bool = False) -> torch.Tensor:
     return dial.penalty(found.contributions, own_effect(found), WEIGHT)
 
 
-def routed(*, is_constant: bool = False) -> RoutedExperts:
-    random = np.random.default_rng(1)
-    experts = torch.as_tensor(random.normal(size=SHAPE))
-    logits = torch.as_tensor(random.normal(size=(1 if is_constant else 30, 4, 3, 2)) * 2).expand(30, -1, -1, -1)
-    routing = logits.softmax(dim=1)
+def draw_routing(*, is_constant: bool = False) -> torch.Tensor:
+    logits = np.random.default_rng(3).normal(size=(1 if is_constant else 30, 4, 3, 2)) * 2
+    return torch.as_tensor(logits).softmax(dim=1).expand(30, -1, -1, -1)
+
+
+def routed(*, is_constant: bool = False) -> Routed:
+    experts = torch.as_tensor(np.random.default_rng(1).normal(size=SHAPE))
+    routing = draw_routing(is_constant=is_constant)
     contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
-    mean_routing = weighted_mean(routing, WEIGHT).transpose(0, 1)
-    return RoutedExperts(contributions.sum(dim=2), contributions, mean_routing, experts, routing)
+    mean_routing = weighted_mean(routing, WEIGHT)
+    return Routed(contributions.sum(dim=2), contributions, mean_routing, experts)
 
 
-def own_effect(found: RoutedExperts) -> torch.Tensor:
-    return (found.experts * found.mean_routing.transpose(0, 1).unsqueeze(1)).sum(dim=1)
+def own_effect(found: Routed) -> torch.Tensor:
+    return (found.experts * found.mean_routing.unsqueeze(1)).sum(dim=1)
 
 
 def test_a_weighted_mean_weighs_rows(weight):
@@ -67,7 +70,7 @@ def test_routing_that_never_changes_has_no_context(weight):
 def test_the_share_of_context_is_a_ratio_of_variances(weight):
     found = routed()
     w = weight.numpy()[:, None, None, None]
-    mean = (found.routing.numpy() * w).mean(axis=0)
+    mean = (draw_routing().numpy() * w).mean(axis=0)
     own = (found.experts.numpy() * mean[:, None]).sum(axis=1)
     values = found.contributions.numpy()
     context = ((values - own) ** 2 * w).mean(axis=0)
@@ -110,7 +113,7 @@ def test_the_dial_measures_full_additivity_where_there_is_no_context():
 def test_the_dials_penalty_is_one_number_per_member_with_a_gradient(weight):
     found = routed()
     found.experts.requires_grad_()
-    contributions = (found.experts * found.routing.unsqueeze(2)).sum(dim=1)
+    contributions = (found.experts * draw_routing().unsqueeze(2)).sum(dim=1)
     penalty = make_dial(0.9).penalty(contributions, own_effect(found), weight)
     assert penalty.shape == (2,)
     penalty.sum().backward()

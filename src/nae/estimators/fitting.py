@@ -18,7 +18,6 @@ from nae.estimators.settings import Settings
 from nae.links import link_named
 from nae.network import Network, piecewise_inputs, quantile_inputs
 from nae.network.cells import RowCells
-from nae.network.kernels import can_compile
 from nae.tables.model import TableModel
 from nae.training import History, Loss, RowSource, TrainingRows, train
 from nae.training.assemble import Scale, assemble, padded_slots
@@ -29,9 +28,6 @@ from nae.training.workers import ALONE, Workers
 __all__ = ["Fitted", "Prepared", "Rows", "Task", "fit_model", "place_fit", "prepare", "to_tensors"]
 
 _LOG = logging.getLogger("nae")
-_WORTH_COMPILING = (
-    5e9  # expert values of the longest fit: a compiled step saves some 15 ns on each, compiling costs 4 s
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +153,6 @@ def fit_model(
         if state is not None:
             _load_state(network, state)
         network.to(place)
-        if place.type == "cpu" and pays_to_compile(settings, len(prepared.source), network):
-            network.compile()
         history = train(
             network,
             prepared.source,
@@ -189,13 +183,6 @@ def fit_model(
         error = _table_error(network, model, prepared.cells, task.scale) if is_mlp else 0.0
     arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items() if name != "inputs"}
     return Fitted(model, history, arrays, error)
-
-
-def pays_to_compile(settings: Settings, n_rows: int, network: Network) -> bool:
-    """Return whether the longest fit may save much more time than compiling takes."""
-    config, training = settings.network, settings.training
-    values = training.max_epochs * n_rows * network.n_features * config.n_experts * network.n_outputs * config.n_members
-    return values >= _WORTH_COMPILING and settings.dtype == torch.float32 and can_compile(config)
 
 
 def place_fit(device: str, settings: Settings, inputs: Array, n_rows: int) -> Place:

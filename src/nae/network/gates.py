@@ -35,9 +35,12 @@ class Gate(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width if self.sums_features else n_experts * n_features, n_members))
         self.n_features, self.n_experts = n_features, n_experts
 
-    def logits(self, hidden: Tensor, members: slice = slice(None)) -> Tensor:
-        """(M, B, width) -> (M, B, K * F); ``members`` are those that ``hidden`` has."""
-        return hidden + self.bias[:, members].T.unsqueeze(1)
+    def logits(self, hidden: Tensor, members: slice = slice(None)) -> tuple[Tensor, Tensor]:
+        """(M, B, width) -> (M, B, K * F), and a bias (M, 1, K * F) to add; ``members`` are those of ``hidden``."""
+        return hidden, self._bias(members)
+
+    def _bias(self, members: slice) -> Tensor:
+        return self.bias[:, members].T.unsqueeze(1)
 
 
 class AdditiveGate(Gate):
@@ -75,9 +78,9 @@ class LowRankGate(Gate):
         self.mix = nn.Parameter(mix / math.sqrt(rank))
         self.mix_bias = nn.Parameter(torch.zeros(n_members, 1, n_experts * n_features))
 
-    def logits(self, hidden: Tensor, members: slice = slice(None)) -> Tensor:
-        total = super().logits(hidden, members)
-        return torch.baddbmm(self.mix_bias[members], fn.relu(total) if self.is_deep else total, self.mix[members])
+    def logits(self, hidden: Tensor, members: slice = slice(None)) -> tuple[Tensor, Tensor]:
+        total = hidden + self._bias(members)
+        return torch.bmm(fn.relu(total) if self.is_deep else total, self.mix[members]), self.mix_bias[members]
 
 
 class DeepGate(LowRankGate):

@@ -5,13 +5,16 @@ the slots are written out as a matrix and the product left to its matrix units: 
 nothing that a graph could not capture.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as fn
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from nae.network.cells import RowCells
 
-__all__ = ["interpolate", "interpolate_sum"]
+__all__ = ["interpolate", "interpolate_sum", "sum_by_slot"]
 
 
 def interpolate(table: Tensor, cells: RowCells) -> Tensor:
@@ -20,17 +23,57 @@ def interpolate(table: Tensor, cells: RowCells) -> Tensor:
     if table.is_cuda:
         weights = _dense_weights(cells, len(table)).transpose(0, 1)  # (F, B, S)
         return torch.bmm(weights, table.view(n_features, -1, table.shape[1])).transpose(0, 1)
-    slots, weights = cells.ends()
-    bags = fn.embedding_bag(slots.view(-1, 2), table, per_sample_weights=weights.view(-1, 2), mode="sum")
-    return bags.view(n_rows, n_features, -1)
+    bags: Tensor = _Bags.apply(table.unsqueeze(0), cells, 2)  # type: ignore[no-untyped-call]
+    return bags.view(n_rows, n_features, table.shape[1])
 
 
-def interpolate_sum(table: Tensor, cells: RowCells) -> Tensor:
-    """Return the sum over the features of the table's rows: (F * S, C) -> (B, C)."""
-    if table.is_cuda:
-        return _dense_weights(cells, len(table)).flatten(1) @ table
-    slots, weights = cells.ends()
-    return fn.embedding_bag(slots.flatten(1), table, per_sample_weights=weights.flatten(1), mode="sum")
+def interpolate_sum(tables: Tensor, cells: RowCells) -> Tensor:
+    """Return the sum over the features of the rows of every member's table: (M, F * S, C) -> (M, B, C)."""
+    if tables.is_cuda:
+        weights = _dense_weights(cells, tables.shape[1]).flatten(1)
+        return (weights @ tables.permute(1, 2, 0).flatten(1)).view(len(weights), -1, len(tables)).permute(2, 0, 1)
+    sums: Tensor = _Bags.apply(tables, cells, 2 * cells.slot.shape[1])  # type: ignore[no-untyped-call]
+    return sums
+
+
+class _Bags(torch.autograd.Function):
+    """Weighted sums of the rows that ``n_ends`` successive ends name, (M, F * S, C) -> (M, bags, C).
+
+    The gradient is made of bags, too: a slot's are the sums that it was part of. torch's own adds them up one by one.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tables: Tensor, cells: RowCells, n_ends: int) -> Tensor:
+        ctx.cells, ctx.n_slots, ctx.n_ends = cells, tables.shape[1], n_ends
+        slots, weights = (each.flatten() for each in cells.ends())
+        starts = torch.arange(0, len(slots), n_ends)
+        return _sum_bags(tables, slots, starts, weights)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_sums: Tensor) -> tuple[Tensor | None, ...]:
+        return sum_by_slot(d_sums, ctx.cells, ctx.n_slots, n_ends=ctx.n_ends), None, None
+
+
+def sum_by_slot(values: Tensor, cells: RowCells, n_slots: int, *, n_ends: int) -> Tensor:
+    """Return for every slot the weighted sum of the bags it is part of: (M, bags, C) -> (M, F * S, C)."""
+    slots, weights, positions = cells.ends_by_slot
+    bags = torch.div(positions, n_ends, rounding_mode="floor")
+    return _sum_bags(values.contiguous(), bags, torch.searchsorted(slots, torch.arange(n_slots)), weights)
+
+
+def _sum_bags(tables: Tensor, rows: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
+    """Return the weighted sums of rows of every table, one bag from each start to the next."""
+    n_tables, n_rows, width = tables.shape
+    member = torch.arange(n_tables).unsqueeze(1)
+    sums = fn.embedding_bag(
+        (rows + member * n_rows).flatten(),
+        tables.flatten(0, 1),
+        (starts + member * len(rows)).flatten(),
+        per_sample_weights=weights.repeat(n_tables),
+        mode="sum",
+    )
+    return sums.view(n_tables, len(starts), width)
 
 
 def _dense_weights(cells: RowCells, n_slots: int) -> Tensor:

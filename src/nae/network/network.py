@@ -18,12 +18,12 @@ from nae.network.config import NetworkConfig
 from nae.network.gates import GATES, Gate
 from nae.network.groups import Groups, group_features
 from nae.network.interpolation import interpolate, interpolate_sum
-from nae.network.kernels import Kernels
+from nae.network.mixing import mix_experts
 from nae.network.routing import ROUTINGS, TABLE_ROUTING
 from nae.network.trunk import Trunk, uniform
 from nae.tables.gates import GateTables
 
-__all__ = ["Network", "Routed", "RoutedExperts", "RowCells"]
+__all__ = ["Network", "Routed", "RowCells"]
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,9 @@ class Routed:
 
     score: Tensor  # (B, O, M)
     contributions: Tensor  # (B, O, F, M)
-    mean_routing: Tensor  # (F, K, M), over the rows with their weights
-
-
-@dataclass(frozen=True)
-class RoutedExperts(Routed):
-    """The same with what it was made of, which kernels do not keep."""
-
-    experts: Tensor  # (B, K, O, F, M)
-    routing: Tensor  # (B, K, F, M)
+    mean_routing: Tensor  # (K, F, M), over the rows with their weights
+    experts: Tensor | None = None  # (B, K, O, F, M); it and routing unless experts were mixed a few rows at a time
+    routing: Tensor | None = None  # (B, K, F, M)
 
 
 class Network(nn.Module):
@@ -90,11 +84,6 @@ class Network(nn.Module):
         live = None if constant is None or not constant.any() else torch.as_tensor(~constant, dtype=dtype)
         self.register_buffer("live", None if live is None else live.view(-1, 1, 1), persistent=False)
         self.groups = None if is_paper else group_features(inputs)
-        self.kernels: Kernels | None = None
-
-    def compile(self) -> None:
-        """From now on use compiled kernels; on a CPU, in single precision, and for what :func:`can_compile` takes."""
-        self.kernels = Kernels(self.config, self.n_outputs)
 
     def forward(
         self, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None, *, weight: Tensor | None = None
@@ -103,25 +92,36 @@ class Network(nn.Module):
         weight = torch.ones_like(cells.fraction[:, 0]) if weight is None else weight
         if self.config.encoder == "mlp":
             return self.route(*self.evaluate_rows(cells), weight)
-        experts, terms = tables or self.evaluate_knots()
-        if self.kernels is None:
-            return self.route(*self.interpolate(experts, terms, cells), weight)
-        logits = self.gate.logits(self.kernels.sum_terms(terms, cells))
-        contributions, mean_routing = self.kernels.route(experts, logits, cells, weight)
-        return Routed(contributions.sum(dim=2) + self.intercept, contributions, mean_routing)
+        return self._mix(*(tables or self.evaluate_knots()), cells, weight)
 
     def score_member(self, member: int, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """Return the scores of one member alone, (B, O, 1), at its share of the price."""
         experts, terms = tables or self.evaluate_knots()
         members = slice(member, member + 1)
-        own = experts.unflatten(1, (-1, self.config.n_members))[:, :, member]
+        own = experts.unflatten(1, (-1, self.config.n_members))[:, :, member].contiguous()
         weight = torch.ones_like(cells.fraction[:, 0])
-        return self.route(*self.interpolate(own, terms[members], cells), weight, members).score
+        return self._mix(own, terms[members], cells, weight, members).score
+
+    def _mix(
+        self, experts: Tensor, terms: Tensor, cells: RowCells, weight: Tensor, members: slice = slice(None)
+    ) -> Routed:
+        """Return contributions and scores from experts and gate terms on slots, of all or some ``members``."""
+        if experts.is_cuda or not self._has_plain_softmax:
+            return self.route(*self.interpolate(experts, terms, cells), weight, members)
+        logits = self.gate.logits(interpolate_sum(terms, cells), members)
+        contributions, mean_routing = mix_experts(experts, *logits, cells, weight, n_outputs=self.n_outputs)
+        return Routed(contributions.sum(dim=2) + self.intercept[:, members], contributions, mean_routing)
+
+    @property
+    def _has_plain_softmax(self) -> bool:
+        config = self.config
+        is_whole = config.n_active == config.n_experts > 1 and not config.expert_dropout
+        return config.routing == "softmax" and is_whole and self.gate.sums_features
 
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:
         """Return experts (F * S, K * O * M) and gate terms (M, F * S, width) on every slot."""
         if self.groups is None or self.inputs.is_cuda:  # on a GPU, few large products are faster than less work
-            hidden = self.trunk(self.inputs, self.kernels)
+            hidden = self.trunk(self.inputs)
             experts, terms = self._experts(hidden), _head(hidden, self.gate.weight)
         else:
             experts, terms = self._evaluate_groups(self.groups)
@@ -130,17 +130,17 @@ class Network(nn.Module):
     def _evaluate_groups(self, groups: Groups) -> tuple[Tensor, Tensor]:
         """Return experts (M, F, S, K * O) and gate terms (M, F, S, width); slots that nothing trains are zero."""
         n_slots = self.inputs.shape[1]
-        hidden = self.trunk.forward_groups(self.inputs, groups, self.kernels)
+        hidden = self.trunk.forward_groups(self.inputs, groups)
         weights = [groups.split(weight, 0) for weight in (self.expert_weight.flatten(2, 3), self.gate.weight)]
         experts, terms = ([_head(*own) for own in zip(hidden, parts, strict=True)] for parts in weights)
         return self._finish(groups.join(experts, n_slots)), groups.join(terms, n_slots)
 
     def interpolate(self, experts: Tensor, terms: Tensor, cells: RowCells) -> tuple[Tensor, Tensor]:
         """Return experts (B, K, O, F, M) and summed gate terms (M, B, width) of a batch."""
-        own, flat = self._spread(interpolate(experts, cells)), terms.permute(1, 2, 0).flatten(1)
+        own = self._spread(interpolate(experts, cells))
         if not self.gate.sums_features:
-            return own, self._own_terms(interpolate(flat, cells))
-        return own, interpolate_sum(flat, cells).unflatten(1, (-1, len(terms))).permute(2, 0, 1)
+            return own, self._own_terms(interpolate(terms.permute(1, 2, 0).flatten(1), cells))
+        return own, interpolate_sum(terms, cells)
 
     def evaluate_rows(self, cells: RowCells) -> tuple[Tensor, Tensor]:
         """As :meth:`interpolate`, with the encoders evaluated on the rows themselves (the paper)."""
@@ -156,13 +156,13 @@ class Network(nn.Module):
         units = hidden.permute(0, 2, 1, 3).flatten(2)
         return own, torch.bmm(units, self.gate.weight.permute(3, 0, 1, 2).flatten(1, 2))
 
-    def route(self, experts: Tensor, hidden: Tensor, weight: Tensor, members: slice = slice(None)) -> RoutedExperts:
+    def route(self, experts: Tensor, hidden: Tensor, weight: Tensor, members: slice = slice(None)) -> Routed:
         """Return contributions and scores from experts and summed gate terms of all or some ``members``."""
         config = self.config
         if config.n_experts == 1:
             routing = torch.ones_like(experts[:, :, 0])
         else:
-            logits = self.gate.logits(hidden, members).permute(1, 2, 0).contiguous()
+            logits = torch.add(*self.gate.logits(hidden, members)).permute(1, 2, 0).contiguous()
             routing = ROUTINGS[config.routing](
                 logits.unflatten(1, (config.n_experts, -1)), config.n_active, self.training, config.temperature
             )
@@ -170,22 +170,22 @@ class Network(nn.Module):
             # PAPER: an expert's weight is dropped and the rest scaled up; training only, so bounds are not touched.
             routing = fn.dropout(routing, config.expert_dropout)
         contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
-        mean_routing = torch.einsum("bkfm,b->fkm", routing, weight / len(weight))
+        mean_routing = (weight / len(weight) @ routing.flatten(1)).view(routing.shape[1:])
         score = contributions.sum(dim=2) + self.intercept[:, members]
-        return RoutedExperts(score, contributions, mean_routing, experts, routing)
+        return Routed(score, contributions, mean_routing, experts, routing)
 
     def own_effect(
         self, routed: Routed, mean_routing: Tensor, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None
     ) -> Tensor:
         """Return each contribution with its feature's mean routing, (B, O, F, M): what context cannot change."""
-        if tables is None and isinstance(routed, RoutedExperts):
-            return (routed.experts * mean_routing.transpose(0, 1).unsqueeze(2).unsqueeze(0)).sum(dim=1)
-        # Interpolation is linear: mixing the experts on the knots first saves interpolating all of them.
-        shape = (self.n_features, -1, self.config.n_experts, self.n_outputs, self.config.n_members)
+        if routed.experts is not None:
+            return (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)
+        # Interpolation is linear: mixing the experts on the knots saves mixing those of every row.
         experts, _ = tables or self.evaluate_knots()
-        mixed = (experts.view(shape) * mean_routing.unsqueeze(2).unsqueeze(1)).sum(dim=2)
-        own: Tensor = interpolate(mixed.flatten(0, 1).flatten(1), cells).unflatten(2, shape[3:]).transpose(1, 2)
-        return own
+        experts = experts.view(self.n_features, -1, self.config.n_experts, self.n_outputs, self.config.n_members)
+        mixed = (experts * mean_routing.transpose(0, 1).unsqueeze(2).unsqueeze(1)).sum(dim=2)  # (F, S, O, M)
+        own = interpolate(mixed.flatten(0, 1).flatten(1), cells)
+        return own.view(*own.shape[:2], *mixed.shape[2:]).transpose(1, 2)
 
     @torch.no_grad()
     def to_tables(self, padded: IntArray) -> tuple[Array, GateTables, Array]:

@@ -7,7 +7,6 @@ import torch.nn.functional as fn
 from torch import Tensor, nn
 
 from nae.network.groups import Groups
-from nae.network.kernels import Kernels
 
 __all__ = ["Block", "Trunk", "uniform"]
 
@@ -48,29 +47,27 @@ class Block(nn.Module):
             self.register_buffer("running_mean", torch.zeros(*shape, 1, out_dim))
             self.register_buffer("running_var", torch.ones(*shape, 1, out_dim))
 
-    def forward(self, hidden: Tensor, kernels: Kernels | None = None) -> Tensor:
+    def forward(self, hidden: Tensor) -> Tensor:
         """(M or 1, F, N, in) -> (M, F, N, out): the first block's inputs are common to all members."""
-        return self._apply_to(hidden, (self.weight, self.bias, self.scale, self.shift), kernels)
+        return self._apply_to(hidden, (self.weight, self.bias, self.scale, self.shift))
 
-    def forward_groups(self, hidden: list[Tensor], groups: Groups, kernels: Kernels | None) -> list[Tensor]:
+    def forward_groups(self, hidden: list[Tensor], groups: Groups) -> list[Tensor]:
         """Return the same for the features of every group; inputs may be the columns that a group has."""
         parts = zip(*(groups.split(each, 1) for each in (self.weight, self.bias, self.scale, self.shift)), strict=True)
         found = []
         for own, columns, (weight, *rest) in zip(hidden, groups.columns, parts, strict=True):
             cut = weight if own.shape[3] == weight.shape[2] else weight.index_select(2, columns)
-            found.append(self._apply_to(own, (cut, *rest), kernels))
+            found.append(self._apply_to(own, (cut, *rest)))
         return found
 
-    def _apply_to(self, hidden: Tensor, parameters: tuple[Tensor, ...], kernels: Kernels | None) -> Tensor:
+    def _apply_to(self, hidden: Tensor, parameters: tuple[Tensor, ...]) -> Tensor:
         weight, bias, scale, shift = parameters
         n_members, n_features, in_dim, out_dim = weight.shape
         n_inputs = hidden.shape[2]
         flat = hidden.expand(n_members, -1, -1, -1).reshape(-1, n_inputs, in_dim)
         linear = torch.baddbmm(bias.flatten(0, 1), flat, weight.flatten(0, 1))
         linear = linear.view(n_members, n_features, n_inputs, out_dim)
-        if kernels is not None:
-            return kernels.norm_relu(linear, scale, shift)
-        return fn.relu(torch.addcmul(shift, self._normalise(linear), scale))
+        return torch.addcmul(shift, self._normalise(linear), scale).relu_()
 
     def _normalise(self, linear: Tensor) -> Tensor:
         if not self.is_batch_norm:
@@ -116,18 +113,18 @@ class Trunk(nn.Module):
             for depth in range(n_blocks)
         )
 
-    def forward(self, inputs: Tensor, kernels: Kernels | None = None) -> Tensor:
+    def forward(self, inputs: Tensor) -> Tensor:
         """(F, N, in) -> (M, F, N, hidden)."""
         hidden = inputs.unsqueeze(0)
         for block in self.blocks:
-            hidden = block(hidden, kernels)
+            hidden = block(hidden)
             if self.dropout and self.training:
                 hidden = fn.dropout(hidden, self.dropout)
         return hidden
 
-    def forward_groups(self, inputs: Tensor, groups: Groups, kernels: Kernels | None) -> list[Tensor]:
+    def forward_groups(self, inputs: Tensor, groups: Groups) -> list[Tensor]:
         """(F, S, in) -> (M, features, slots, hidden) of every group; on knots, where nothing is dropped."""
         hidden = groups.inputs(inputs)
         for block in self.blocks:
-            hidden = block.forward_groups(hidden, groups, kernels)  # type: ignore[operator]
+            hidden = block.forward_groups(hidden, groups)  # type: ignore[operator]
         return hidden

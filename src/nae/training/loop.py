@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nae.errors import TrainingError
-from nae.network.network import Network, Routed, RoutedExperts
+from nae.network.network import Network, Routed
 from nae.training.checkpoint import (
     Checkpoints,
     RunState,
@@ -259,7 +259,7 @@ class _Run:
         return value, objective.sum()
 
     def _variation(self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None) -> Tensor:
-        if isinstance(routed, RoutedExperts) and tables is None:
+        if tables is None and routed.experts is not None:
             return variation_penalty(routed.experts, batch.weight, self.workers)
         config = self.network.config
         experts, _ = tables or self.network.evaluate_knots()

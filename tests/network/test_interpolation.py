@@ -1,0 +1,63 @@
+"""Interpolation on a CPU: sums of bags, whose gradients are sums of bags."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from nae.network.cells import RowCells
+from nae.network.interpolation import interpolate, interpolate_sum
+
+N_ROWS, N_FEATURES, N_SLOTS, N_MEMBERS, WIDTH = 60, 4, 9, 3, 5
+
+
+@pytest.fixture
+def cells() -> RowCells:
+    generator = torch.Generator().manual_seed(0)
+    slot = torch.randint(N_SLOTS - 1, (N_ROWS, N_FEATURES), generator=generator)
+    fraction = torch.rand(N_ROWS, N_FEATURES, generator=generator, dtype=torch.float64)
+    fraction[fraction < 0.3] = 0.0
+    slot[slot == 3] = 4  # a slot that no row has
+    slot[0], fraction[0] = N_SLOTS - 1, 0.0  # the last slot has no next one
+    return RowCells(slot + torch.arange(N_FEATURES) * N_SLOTS, fraction)
+
+
+def looked_up(table: Tensor, cells: RowCells) -> Tensor:
+    """The definition, by torch's own indexing: (F * S, C) -> (B, F, C)."""
+    fraction = cells.fraction.unsqueeze(-1)
+    following = table[(cells.slot + 1).clamp(max=len(table) - 1)]
+    return (1 - fraction) * table[cells.slot] + fraction * following
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True)
+
+
+def test_values_and_gradients_are_those_of_the_definition(cells: RowCells) -> None:
+    table = draw(N_FEATURES * N_SLOTS, WIDTH)
+    found, expected = interpolate(table, cells), looked_up(table, cells)
+    torch.testing.assert_close(found, expected)
+    slopes = [torch.autograd.grad(values.sin().sum(), table)[0] for values in (found, expected)]
+    torch.testing.assert_close(*slopes)
+
+
+def test_sums_and_their_gradients_are_those_of_the_definition(cells: RowCells) -> None:
+    tables = draw(N_MEMBERS, N_FEATURES * N_SLOTS, WIDTH)
+    found = interpolate_sum(tables, cells)
+    expected = torch.stack([looked_up(table, cells).sum(dim=1) for table in tables])
+    torch.testing.assert_close(found, expected)
+    slopes = [torch.autograd.grad(values.sin().sum(), tables)[0] for values in (found, expected)]
+    torch.testing.assert_close(*slopes)
+
+
+def test_any_number_of_threads_gives_the_same_bits(cells: RowCells) -> None:
+    def slope(n_threads: int) -> Tensor:
+        before = torch.get_num_threads()
+        torch.set_num_threads(n_threads)
+        try:
+            tables = draw(N_MEMBERS, N_FEATURES * N_SLOTS, WIDTH).detach().float().requires_grad_()
+            rows = RowCells(cells.slot, cells.fraction.float())
+            return torch.autograd.grad(interpolate_sum(tables, rows).sin().sum(), tables)[0]
+        finally:
+            torch.set_num_threads(before)
+
+    assert torch.equal(slope(1), slope(4))
