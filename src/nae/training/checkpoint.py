@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from torch import Tensor, nn, optim
+from torch import Tensor
 
 from nae._optional import require
 from nae.errors import FormatError
@@ -15,8 +15,6 @@ from nae.training.history import Epoch, History
 __all__ = [
     "Checkpoints",
     "RunState",
-    "load_optimiser",
-    "optimiser_tensors",
     "read_history",
     "read_state",
     "with_prefix",
@@ -72,25 +70,6 @@ def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tens
     """Return the tensors whose names begin with a prefix, without it."""
     start = f"{prefix}/"
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
-
-
-def optimiser_tensors(optimiser: optim.Optimizer) -> dict[str, Tensor]:
-    """Return the moments and step counts of an optimiser by position and name."""
-    return {
-        f"{at}/{name}": tensor
-        for at, state in optimiser.state_dict()["state"].items()
-        for name, tensor in state.items()
-    }
-
-
-def load_optimiser(optimiser: optim.Optimizer, network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Put moments and step counts back."""
-    state: dict[int, dict[str, Tensor]] = {at: {} for at, _ in enumerate(network.parameters())}
-    for key, tensor in tensors.items():
-        at, name = key.split("/")
-        state[int(at)][name] = tensor
-    kept = {at: values for at, values in state.items() if values}
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": kept})
 
 
 def read_history(values: Mapping[str, Any]) -> History:

@@ -14,8 +14,6 @@ from nae.network.network import Network, Routed
 from nae.training.checkpoint import (
     Checkpoints,
     RunState,
-    load_optimiser,
-    optimiser_tensors,
     read_history,
     with_prefix,
     without_prefix,
@@ -25,6 +23,7 @@ from nae.training.data import RowSource, TrainingRows
 from nae.training.dial import Dial, context_share
 from nae.training.history import Epoch, History
 from nae.training.losses import Loss
+from nae.training.optimiser import AdamW
 from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
 from nae.training.progress import progress_bar
 from nae.training.workers import ALONE, Workers
@@ -128,14 +127,9 @@ class _Run:
         self.network, self.loss, self.config, self.workers = network, loss, config, workers
         self.n_batches = max(1, round(len(rows) / config.batch_size))
         self.batch_size = len(rows) // self.n_batches
-        # One fused kernel per step instead of one per parameter.
         parameter = network.intercept
-        is_cuda = parameter.is_cuda
-        self.rate = torch.zeros((), device=parameter.device) if is_cuda else 0.0
-        self.optimiser = torch.optim.AdamW(
-            network.parameters(), lr=self.rate, weight_decay=config.weight_decay, fused=True, capturable=is_cuda
-        )
-        can_replay = is_cuda and self.n_batches > 1 and workers.count == 1
+        self.optimiser = AdamW(network.parameters(), weight_decay=config.weight_decay)
+        can_replay = parameter.is_cuda and self.n_batches > 1 and workers.count == 1
         self.replay = _Replay(self, rows.window) if can_replay else None
         self.dial = (
             None
@@ -203,7 +197,7 @@ class _Run:
         window = rows.window
         total = torch.zeros((), device=window.weight.device, dtype=window.weight.dtype)
         for part in rows.batches(self.n_batches, self.batch_size, generator):
-            self._set_rate()
+            self.optimiser.set_rate(self.config.learning_rate * self._rate(self.n_steps))
             total += self.replay.step(part) if self.replay else self.step(window.take(part))
             self.n_steps += 1
         mean = float(total) / self.n_batches
@@ -219,18 +213,11 @@ class _Run:
         tables = self.network.evaluate_knots() if self.is_on_knots else None
         routed = self.network(batch.cells, tables, weight=batch.weight)
         value, objective = self._objective(routed, batch, tables)
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.forget_gradients()
         objective.backward()
         self.workers.average_gradients(self.network.parameters())
         self.optimiser.step()
         return value
-
-    def _set_rate(self) -> None:
-        rate = self.config.learning_rate * self._rate(self.n_steps)
-        if isinstance(self.rate, Tensor):
-            self.rate.fill_(rate)
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.rate if isinstance(self.rate, Tensor) else rate
 
     def _objective(
         self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None
@@ -325,7 +312,7 @@ class _Run:
     def state(self, generator: torch.Generator) -> RunState:
         """Return everything the run needs to go on after this epoch."""
         tensors = with_prefix("network", self.network.state_dict())
-        tensors |= with_prefix("optimiser", optimiser_tensors(self.optimiser))
+        tensors |= with_prefix("optimiser", self.optimiser.tensors())
         tensors["generator"] = generator.get_state()
         if self._best is not None:
             tensors |= with_prefix("best", self._best.state)
@@ -345,7 +332,7 @@ class _Run:
         if state is None:
             return
         self.network.load_state_dict(without_prefix("network", state.tensors))
-        load_optimiser(self.optimiser, self.network, without_prefix("optimiser", state.tensors))
+        self.optimiser.load(without_prefix("optimiser", state.tensors))
         generator.set_state(state.tensors["generator"].cpu())
         self.n_steps, self.cooling_from = state.values["n_steps"], state.values["cooling_from"]
         self.cooling_steps = state.values["cooling_steps"]
@@ -392,7 +379,7 @@ class _Replay:
             return value
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
-            self.run.optimiser.zero_grad(set_to_none=True)
+            self.run.optimiser.forget_gradients()
             with torch.cuda.graph(self.graph):
                 self.value = self.run.step(self.rows.take(self.batch))
         self.graph.replay()
