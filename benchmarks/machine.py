@@ -13,10 +13,15 @@ __all__ = ["ForeignLoad", "describe", "peak_memory_mb", "processor_seconds"]
 _PROC = Path("/proc")
 
 
-def describe() -> str:
-    """Return the machine in a few words."""
+def describe(device: str = "cpu") -> str:
+    """Return the machine in a few words, with its GPU if that is where networks are trained."""
     version = platform.python_version()
-    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, Python {version}"
+    found = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, Python {version}"
+    if device.startswith("cuda"):
+        import torch
+
+        found += f", {torch.cuda.get_device_name(device)}"
+    return found
 
 
 def peak_memory_mb() -> float:

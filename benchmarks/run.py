@@ -64,7 +64,7 @@ def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32
             require(module, extra="bench")
     except MissingDependencyError as error:
         return replace(blank, reason=str(error)), None
-    budget = Budget(threads=config.threads, seed=config.seed, n_trees=config.n_trees)
+    budget = Budget(threads=config.threads, seed=config.seed, n_trees=config.n_trees, device=config.device)
     others = ForeignLoad()
     started, spent = time.perf_counter(), processor_seconds()
     fitted = entry.model.fit(split, budget)
@@ -82,7 +82,7 @@ def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32
         n_test=len(split.test),
         n_features=split.test.X.shape[1],
         foreign_load=foreign_load,
-        machine=describe(),
+        machine=describe(config.device),
         versions=_versions(entry.model.modules),
     )
     found = _with_additivity(score(report, split, predicted), fitted, split)

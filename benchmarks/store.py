@@ -13,7 +13,7 @@ A run that failed has a report that says why and no mark, so that it is tried ag
 import json
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +39,8 @@ class RunConfig:
     threads: int = 2
     seed: int = 0
     n_trees: int = 3000
+    device: str = "cpu"
+    """Where networks are trained, ours included."""
 
     def dumps(self) -> str:
         """Return the configuration as TOML."""
@@ -87,6 +89,7 @@ class Report:
     foreign_load: float | None = None
     """Share of the processors that other processes used while the model was fitted; None where it is not known."""
     machine: str = ""
+    """Costs of different machines are not shown beside each other."""
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -141,12 +144,22 @@ class Store:
         if report.outcome == "done":
             (folder / "DONE").touch()
 
-    def done(self, config: RunConfig) -> Report | None:
-        """Return the report of a complete run of exactly this configuration, if there is one."""
+    def done(self, config: RunConfig, *, machine: str = "") -> Report | None:
+        """Return the report of a complete run of this configuration, if there is one.
+
+        A run of another machine than the one named may have had other threads and another device: its seconds are not
+        shown, and its scores are as good.
+        """
         folder = self.folder(config)
-        if not (folder / "DONE").exists() or RunConfig.loads((folder / "config.toml").read_text()) != config:
+        if not (folder / "DONE").exists():
             return None
-        return Report.loads((folder / "report.json").read_text())
+        found, report = (
+            RunConfig.loads((folder / "config.toml").read_text()),
+            Report.loads((folder / "report.json").read_text()),
+        )
+        if machine and report.machine and report.machine != machine:
+            found = replace(found, threads=config.threads, device=config.device)
+        return report if found == config else None
 
     def reports(self, suite: str) -> Iterator[Report]:
         """Yield the reports of a suite, failed ones included."""

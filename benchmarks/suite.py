@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.datasets import DATASETS, OTHERS, Dataset, dataset_named
 from benchmarks.durations import read_duration
+from benchmarks.machine import describe
 from benchmarks.models import ALL, MODELS, Entry, entry_named
 from benchmarks.readme import put
 from benchmarks.run import execute
@@ -29,6 +30,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument(
         "--threads", type=int, default=os.cpu_count(), help="of every model; all processors unless given"
     )
+    parser.add_argument("--device", default="cpu", help="where networks are trained: 'cpu' or 'cuda'")
     parser.add_argument("--redo", action="store_true", help="repeat runs that are done")
     parser.add_argument("--redo-if-loaded", action="store_true", help="repeat runs that shared the machine")
     parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of the runs")
@@ -42,8 +44,9 @@ def run_suite(given: argparse.Namespace) -> None:
     store = Store(given.store)
     end = time.monotonic() + read_duration(given.time_budget) if given.time_budget else float("inf")
     limit = read_duration(given.run_limit)
-    for config in plan(given.datasets, given.models, threads=given.threads):
-        known = store.done(config)
+    machine = describe(given.device)
+    for config in plan(given.datasets, given.models, threads=given.threads, device=given.device):
+        known = store.done(config, machine=machine)
         if known is not None and not _is_to_be_redone(known, given):
             continue
         if time.monotonic() > end:
@@ -58,13 +61,13 @@ def run_suite(given: argparse.Namespace) -> None:
     print(f"wrote {given.out}")
 
 
-def plan(datasets: str | None, models: str | None, *, threads: int) -> Iterator[RunConfig]:
+def plan(datasets: str | None, models: str | None, *, threads: int, device: str = "cpu") -> Iterator[RunConfig]:
     """Yield the runs in their order: cheap data sets first; in each, ours and boosted trees before slow models."""
     chosen: list[Dataset] = [dataset_named(name) for name in datasets.split(",")] if datasets else list(DATASETS)
     entries: list[Entry] = [entry_named(name) for name in models.split(",")] if models else list(MODELS)
     for dataset in sorted(chosen, key=(*DATASETS, *OTHERS).index):
         for entry in sorted(entries, key=ALL.index):
-            yield RunConfig(NAME, dataset.name, entry.name, threads=threads)
+            yield RunConfig(NAME, dataset.name, entry.name, threads=threads, device=device)
 
 
 def _is_to_be_redone(report: Report, given: argparse.Namespace) -> bool:

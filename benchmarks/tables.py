@@ -1,5 +1,6 @@
 """From reports to Markdown: scores, ranks, wins and costs. Numbers only; nothing is run here."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, inf, log
@@ -49,6 +50,17 @@ class Results:
         """Models with at least one report."""
         names = {report.model for report in self.reports}
         return [entry for entry in ALL if entry.name in names]
+
+    @property
+    def home(self) -> str:
+        """The machine of most runs: seconds and memory are shown of this one alone."""
+        counted = Counter(report.machine for report in self.reports if report.outcome == "done")
+        return counted.most_common(1)[0][0] if counted else ""
+
+    @property
+    def guests(self) -> list[Report]:
+        """Runs of other machines: their scores are as good, their costs cannot be compared."""
+        return [report for report in self.reports if report.outcome == "done" and report.machine != self.home]
 
     def report(self, dataset: str, model: str) -> Report | None:
         """Return one report, if there is one."""
@@ -173,19 +185,38 @@ def _head(results: Results) -> str:
         for name, version in report.versions.items():
             if name != "nae" or report.model.startswith(OURS):  # peers do not depend on our own code
                 versions.setdefault(name, set()).add(version)
-    machines, threads = _join(report.machine for report in done), _join(str(report.threads) for report in done)
+    home = [report for report in done if report.machine == results.home]
+    machine, threads = results.home or "unknown", _join(str(report.threads) for report in home)
     lines = [
         "Made by `python -m benchmarks suite`; how, and what the peers were given, is in `docs/benchmarks.md`.",
-        f"{len(done)} runs, one after another, each in its own process; threads: {threads}; {machines}.",
+        f"{len(home)} runs, one after another, each in its own process; threads: {threads}; {machine}.",
         ", ".join(f"{name} {_join(found)}" for name, found in sorted(versions.items())) + ".",
     ]
-    busy = [report.foreign_load or 0.0 for report in done if report.is_loaded]
+    lines += _elsewhere(results)
+    busy = [report.foreign_load or 0.0 for report in home if report.is_loaded]
     if busy:
         lines.append(
-            f"**{len(busy)} of {len(done)} runs shared the machine**: others used up to {max(busy):.0%} of it, so "
+            f"**{len(busy)} of {len(home)} runs shared the machine**: others used up to {max(busy):.0%} of it, so "
             "their seconds are too long; scores are not touched. `--redo-if-loaded` repeats these runs."
         )
     return "\n".join(lines)
+
+
+def _elsewhere(results: Results) -> list[str]:
+    """Return a line per machine that is not the one of most runs."""
+    found: dict[str, dict[str, list[str]]] = {}
+    datasets = {dataset.name: dataset.label for dataset in results.datasets}
+    models = {entry.name: entry.label for entry in results.entries}
+    for report in results.guests:
+        where = report.machine or "unknown"
+        if report.dataset in datasets and report.model in models:
+            found.setdefault(where, {}).setdefault(models[report.model], []).append(datasets[report.dataset])
+    return [
+        f"On another machine ({machine}): "
+        + "; ".join(f"{model} on {', '.join(tables)}" for model, tables in runs.items())
+        + ". These scores stand beside the others; seconds and memory cannot be compared and are left out."
+        for machine, runs in sorted(found.items())
+    ]
 
 
 def _join(texts: Iterable[str]) -> str:
@@ -289,7 +320,7 @@ def _costs(results: Results, cost: Callable[[Report], float | None]) -> str:
     rows = []
     for dataset in results.datasets:
         reports = [results.report(dataset.name, entry.name) for entry in entries]
-        costs = [None if report is None else cost(report) for report in reports]
+        costs = [None if report is None or report.machine != results.home else cost(report) for report in reports]
         rows.append(
             [
                 dataset.label,

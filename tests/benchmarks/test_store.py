@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,18 @@ def test_another_configuration_is_another_run(tmp_path: Path) -> None:
     store.begin(CONFIG)
     store.finish(CONFIG, REPORT)
     assert store.done(RunConfig("suite", "housing", "nae", threads=1)) is None
+
+
+def test_a_run_of_another_machine_counts_whatever_its_threads(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    config = replace(CONFIG, threads=14, device="cuda")
+    store.begin(config)
+    report = replace(REPORT, machine="there")
+    store.finish(config, report)
+    assert store.done(CONFIG, machine="here") == report
+    assert store.done(CONFIG, machine="there") is None
+    assert store.done(CONFIG) is None
+    assert store.done(replace(CONFIG, seed=1), machine="here") is None
 
 
 def test_beginning_again_forgets_what_came_out(tmp_path: Path) -> None:

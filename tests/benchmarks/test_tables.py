@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ REPORTS = (
     done("income", "lightgbm", auc=0.92, log_loss=0.29),
     Report("concrete", "ebm", "unavailable", "interpret is needed"),
 )
+COSTS = ("Fit, seconds", "Predicting all test rows, seconds", "Peak memory of the process, MB")
 ENTRIES = [entry_named(name) for name in ("nae", "lightgbm", "xgboost")]
 
 
@@ -123,6 +125,22 @@ def test_the_page_warns_of_seconds_measured_on_a_shared_machine() -> None:
     assert "shared the machine" not in render_suite(REPORTS)
     busy = Report("housing", "nae", "done", rmse=0.42, foreign_load=0.4)
     assert "**1 of 1 runs shared the machine**: others used up to 40% of it" in render_suite([busy])
+
+
+def test_costs_are_shown_of_the_machine_of_most_runs_alone() -> None:
+    here = [replace(report, machine="Linux, 2 processors") for report in REPORTS]
+    elsewhere = replace(done("housing", "ebm", rmse=0.41), machine="Linux, 16 processors", foreign_load=0.5, threads=14)
+    page = render_suite([*here, elsewhere])
+    assert section(page, "Scores")[0][-1] == "EBM"
+    rows = {title: {row[0].split(",")[0]: row[1:] for row in section(page, title)} for title in ("Scores", *COSTS)}
+    assert rows["Scores"]["Housing"][-1] == "**0.4100**"
+    for title in COSTS:
+        assert rows[title]["Housing"][0] != "–"
+        assert rows[title]["Housing"][-1] == "–"
+    assert "\nOn another machine (Linux, 16 processors): EBM on Housing. These scores stand" in page
+    assert "\n7 runs, one after another, each in its own process; threads: 0; Linux, 2 processors." in page
+    assert "shared the machine" not in page
+    assert "On another machine" not in render_suite(here)
 
 
 def test_the_page_names_every_version_of_ours_that_took_part() -> None:
