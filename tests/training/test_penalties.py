@@ -118,3 +118,13 @@ def test_the_dials_penalty_is_one_number_per_member_with_a_gradient(weight):
     assert penalty.shape == (2,)
     penalty.sum().backward()
     assert found.experts.grad.abs().max() > 0
+
+
+def test_the_dials_share_does_not_depend_on_how_small_all_contributions_are(weight):
+    found = routed()
+    own = own_effect(found)
+    shares = [
+        context_share(scale * found.contributions, scale * own, weight, is_relative=True) for scale in (1e-1, 1e-3)
+    ]
+    torch.testing.assert_close(*shares, rtol=1e-4, atol=0)
+    assert (context_share(1e-3 * found.contributions, 1e-3 * own, weight) < 1e-3).all()

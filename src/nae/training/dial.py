@@ -10,6 +10,8 @@ from nae.training.workers import ALONE, Workers
 
 __all__ = ["Dial", "context_share"]
 
+_FLOOR = 1e-2  # of a variance, where the target's is one
+
 
 class Dial:
     """Penalises what additivity is defined by, and steers the weight of the penalty towards the target.
@@ -48,7 +50,7 @@ class Dial:
             self.running.lerp_(1 - ratio, 0.05)
             self.log_gamma.add_(self.speed * (self.target - self.running)).clamp_(self.log_least, 4.0)
             gamma = self.log_gamma.exp()
-        return gamma * context_share(contributions, own, weight, workers)
+        return gamma * context_share(contributions, own, weight, workers, is_relative=True)
 
 
 def context_variance(
@@ -63,7 +65,14 @@ def context_variance(
     return context, weighted_mean((contributions - centre) ** 2, weight, workers).detach()
 
 
-def context_share(contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
-    """Return the mean share of context in the variance of the contributions, per member."""
+def context_share(
+    contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE, *, is_relative: bool = False
+) -> Tensor:
+    """Return the mean share of context in the variance of the contributions, per member.
+
+    A constant keeps contributions from being blown up that are small; ``is_relative`` means small beside the others:
+    among hundreds of features, all are small beside the target.
+    """
     context, spread = context_variance(contributions, own, weight, workers)
-    return (context / (spread + 1e-2)).mean(dim=(0, 1))  # the constant keeps small contributions from being blown up
+    floor = (0.1 * spread.mean(dim=1, keepdim=True)).clamp(max=_FLOOR) if is_relative else _FLOOR
+    return (context / (spread + floor + 1e-12)).mean(dim=(0, 1))
