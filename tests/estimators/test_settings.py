@@ -76,6 +76,18 @@ def test_wide_tables_have_fewer_knots_and_as_many_levels():
     assert (settings(n_features=280, n_knots=50).n_knots, settings(n_features=280, n_knots=50).n_levels) == (50, 50)
 
 
+def test_an_additive_model_of_many_rows_has_finer_curves_and_more_patience():
+    fine, coarse, flexible = (
+        settings(n_rows=20_000, additivity=1.0),
+        settings(n_rows=5_000, additivity=1.0),
+        settings(n_rows=20_000),
+    )
+    assert [each.n_knots for each in (fine, coarse, flexible)] == [256, 128, 128]
+    assert [each.n_ramps for each in (fine, coarse, flexible)] == [64, 48, 48]
+    assert fine.n_levels == 128
+    assert fine.training.patience == 2 * flexible.training.patience
+
+
 def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
     found = settings(n_rows=32_000).network
     assert (found.n_experts, found.hidden_dim) == (16, 64)
@@ -107,7 +119,7 @@ WRONG = {
     "n_members": (0, r"n_members must be a whole number in \[1, ∞\); got 0"),
     "n_blocks": (1.5, r"n_blocks must be a whole number in \[1, ∞\); got 1.5"),
     "hidden_dim": (0, r"hidden_dim must be a whole number in \[1, ∞\) or None; got 0"),
-    "n_ramps": (True, r"n_ramps must be a whole number in \[1, ∞\); got True"),
+    "n_ramps": (True, r"n_ramps must be a whole number in \[1, ∞\) or None; got True"),
     "gate_rank": (-1, r"gate_rank must be a whole number in \[1, ∞\); got -1"),
     "n_experts": (0, r"n_experts must be a whole number in \[1, ∞\) or None; got 0"),
     "n_active": (9, r"n_active must be in \[1, n_experts=8\]; got 9"),

@@ -50,9 +50,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         Networks trained side by side and averaged; each is validated on rows of its own.
     n_knots : int or None
         Most knots of a number, and most levels of a category before the rare ones share one; 128 unless given, fewer
-        knots beyond 64 features.
-    n_ramps : int
-        Resolution of the piecewise-linear input.
+        knots beyond 64 features, twice as many for an additive model from 10,000 rows on.
+    n_ramps : int or None
+        Resolution of the piecewise-linear input; 48 unless given, 64 for an additive model from 10,000 rows on.
     n_blocks : int
         Depth of the encoders.
     hidden_dim : int or None
@@ -142,7 +142,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         n_active: int | None = None,
         n_members: int = 8,
         n_knots: int | None = None,
-        n_ramps: int = 48,
+        n_ramps: int | None = None,
         n_blocks: int = 2,
         hidden_dim: int | None = None,
         gate_rank: int = 64,

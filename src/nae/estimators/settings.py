@@ -18,9 +18,11 @@ SMALL = 256  # up to this many rows: full batches, no validation, float64
 LARGE = 32_000  # from so many rows on: twice the experts at twice the width
 _WIDE = 64  # but not with more features than this: four times the price, and nothing gained
 
+_FINE = 10_000  # from so many rows on, an additive model has twice the knots and more ramps: all it has are its curves
+
 _MAX_STEPS = 12_000
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
-_PATIENCE = 8  # looks without progress before the step size falls
+_PATIENCE = 8  # looks without progress before the step size falls; an additive model, whose steps are cheap, has twice
 
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},
@@ -57,12 +59,13 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     _check_choice(params, "encoder", ("piecewise", "mlp"))
     _check_choice(params, "gate", ("auto", *GATES))
     _check_choice(params, "normalization", ("layer", "batch"))
-    for name in ("n_members", "n_blocks", "n_ramps", "gate_rank"):
+    for name in ("n_members", "n_blocks", "gate_rank"):
         _check_number(params, name, least=1, kind=Integral)
     for name in (
         "n_experts",
         "n_active",
         "n_knots",
+        "n_ramps",
         "hidden_dim",
         "batch_size",
         "max_epochs",
@@ -85,27 +88,29 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     is_small = n_rows <= SMALL
     network = _network(params, n_rows=n_rows, n_features=n_features)
     is_mlp = network.encoder == "mlp"
-    n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network)
+    is_fine = network.n_experts == 1 and n_rows >= _FINE
+    n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
         training=_training(params, n_rows=n_rows, n_features=n_features, network=network),
         n_knots=n_knots,
         n_levels=n_levels,
-        n_ramps=params["n_ramps"],
+        n_ramps=params["n_ramps"] or (64 if is_fine else 48),
         is_small=is_small,
         validation_size=params["validation_size"],
         n_folds=max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None,
     )
 
 
-def _table_sizes(given: int | None, n_features: int, network: NetworkConfig) -> tuple[int, int]:
+def _table_sizes(given: int | None, n_features: int, network: NetworkConfig, *, is_fine: bool) -> tuple[int, int]:
     """Return the most knots and the most levels: a step costs features times knots, so wide tables have fewer."""
     if given is not None:
         return int(given), int(given)
     if network.encoder == "mlp":  # dense, since rows and not knots are trained on; fewer where that would be large
         n_knots = max(256, min(4096, 2**25 // (n_features**2 * network.n_experts)))
         return n_knots, n_knots
-    return max(32, min(128, 8192 // n_features)), 128
+    scale = 2 if is_fine else 1
+    return scale * max(32, min(128, 8192 // n_features)), 128
 
 
 def _network(params: dict[str, Any], *, n_rows: int, n_features: int) -> NetworkConfig:
@@ -155,7 +160,8 @@ def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: 
     steps_per_epoch = max(1, round(n_rows / batch_size))
     max_epochs = params["max_epochs"] or (200 if is_small else max(8, -(-_MAX_STEPS // steps_per_epoch)))
     evaluate_every = 1 if is_mlp else max(1, min(round(_EVALUATE_STEPS / steps_per_epoch), max_epochs // 10))
-    patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else _PATIENCE * evaluate_every)
+    n_looks = _PATIENCE * (2 if network.n_experts == 1 else 1)
+    patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else n_looks * evaluate_every)
     has_dial = params["additivity"] is not None
     return TrainingConfig(
         learning_rate=params["learning_rate"],

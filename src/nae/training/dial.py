@@ -70,9 +70,11 @@ def context_share(
 ) -> Tensor:
     """Return the mean share of context in the variance of the contributions, per member.
 
-    A constant keeps contributions from being blown up that are small; ``is_relative`` means small beside the others:
-    among hundreds of features, all are small beside the target.
+    A constant keeps contributions from being blown up that are small beside the target; ``is_relative`` means beside
+    the others as well: among hundreds of features, all are small beside the target.
     """
     context, spread = context_variance(contributions, own, weight, workers)
-    floor = (0.1 * spread.mean(dim=1, keepdim=True)).clamp(max=_FLOOR) if is_relative else _FLOOR
+    n_features = spread.shape[1]
+    relative = max(0.1, 8 / n_features) * spread.mean(dim=1, keepdim=True)
+    floor = relative.clamp(max=_FLOOR) if is_relative else _FLOOR
     return (context / (spread + floor + 1e-12)).mean(dim=(0, 1))
