@@ -85,7 +85,7 @@ def test_an_additive_model_of_many_rows_has_finer_curves_and_more_patience():
     assert [each.n_knots for each in (fine, coarse, flexible)] == [256, 128, 128]
     assert [each.n_ramps for each in (fine, coarse, flexible)] == [64, 48, 48]
     assert fine.n_levels == 128
-    assert fine.training.patience == 2 * flexible.training.patience
+    assert [each.training.patience for each in (fine, flexible)] == [16, 8]
 
 
 def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():

@@ -18,11 +18,11 @@ SMALL = 256  # up to this many rows: full batches, no validation, float64
 LARGE = 32_000  # from so many rows on: twice the experts at twice the width
 _WIDE = 64  # but not with more features than this: four times the price, and nothing gained
 
-_FINE = 10_000  # from so many rows on, an additive model has twice the knots and more ramps: all it has are its curves
+_FINE = 10_000  # from so many rows on, an additive model has twice the knots and patience: all it has are its curves
 
 _MAX_STEPS = 12_000
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
-_PATIENCE = 8  # looks without progress before the step size falls; an additive model, whose steps are cheap, has twice
+_PATIENCE = 8  # looks without progress before the step size falls
 
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},
@@ -88,7 +88,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     is_small = n_rows <= SMALL
     network = _network(params, n_rows=n_rows, n_features=n_features)
     is_mlp = network.encoder == "mlp"
-    is_fine = network.n_experts == 1 and n_rows >= _FINE
+    is_fine = _is_fine(network, n_rows)
     n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
@@ -160,7 +160,7 @@ def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: 
     steps_per_epoch = max(1, round(n_rows / batch_size))
     max_epochs = params["max_epochs"] or (200 if is_small else max(8, -(-_MAX_STEPS // steps_per_epoch)))
     evaluate_every = 1 if is_mlp else max(1, min(round(_EVALUATE_STEPS / steps_per_epoch), max_epochs // 10))
-    n_looks = _PATIENCE * (2 if network.n_experts == 1 else 1)
+    n_looks = _PATIENCE * (2 if _is_fine(network, n_rows) else 1)
     patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else n_looks * evaluate_every)
     has_dial = params["additivity"] is not None
     return TrainingConfig(
@@ -178,6 +178,10 @@ def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: 
         schedule="cosine" if is_mlp or is_small else "plateau",
         evaluate_every=evaluate_every,
     )
+
+
+def _is_fine(network: NetworkConfig, n_rows: int) -> bool:
+    return network.n_experts == 1 and n_rows >= _FINE
 
 
 def _given(value: float | None, default: float) -> float:
