@@ -223,8 +223,9 @@ def test_a_step_says_own_effect_context_and_cause() -> None:
     i = int(np.argmax(np.abs(local.values[0, :, 0])))
     assert step.label.startswith(local.feature_names[i])
     assert step.own_end - step.start == pytest.approx(local.own[0, i, 0])
-    cause = local.feature_names[int(local.causes[0, i, 0, 0])]
-    assert step.cause.startswith(cause)
+    shift = local.values[0, i, 0] - local.own[0, i, 0]
+    most = int(np.argmax(local.parts[0, i, 0] * np.sign(shift)))
+    assert step.cause.startswith(local.feature_names[int(local.causes[0, i, 0, most])])
     assert float(step.contribution.replace("−", "-")) == pytest.approx(local.values[0, i, 0], abs=0.006)
 
 
@@ -232,7 +233,22 @@ def test_a_cause_too_small_to_be_written_is_none() -> None:
     local = local_of()
     small = replace(local, parts=np.full_like(local.parts, 0.0049))
     assert [step.cause for step in lay_out_waterfall(small, 0).steps] == [""] * 5
-    assert all(step.cause for step in lay_out_waterfall(replace(local, parts=local.parts * 0 + 0.006), 0).steps)
+    shift = (local.values - local.own)[..., None]
+    seen = replace(local, parts=np.broadcast_to(0.006 * np.sign(shift), local.parts.shape))
+    moved = [step for step in lay_out_waterfall(seen, 0).steps if step.shift not in ("0.00", "−0.00")]
+    assert moved
+    assert all(step.cause for step in moved)
+
+
+def test_a_shift_is_not_put_down_to_what_worked_against_it() -> None:
+    local = local_of()
+    i = int(np.argmax(np.abs(local.values[0, :, 0] - local.own[0, :, 0])))
+    sign = np.sign(local.values[0, i, 0] - local.own[0, i, 0])
+    parts = np.zeros_like(local.parts)
+    parts[0, i, 0, :3] = -2.0 * sign, 1.0 * sign, 0.5 * sign  # the largest part is against it
+    named = {step.label.split(" = ")[0]: step for step in lay_out_waterfall(replace(local, parts=parts), 0).steps}
+    second = local.feature_names[int(local.causes[0, i, 0, 1])]
+    assert named[local.feature_names[i]].cause == f"{second} {'+' if sign > 0 else '−'}1.00"
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,7 @@ def _step(one: LocalExplanation, group: IntArray, o: int, start: float, *, decim
     if not is_rest:
         i = int(group[0])
         label = f"{one.feature_names[i]} = {format_value(one.columns[i][0])}"
-        part = float(one.parts[0, i, o, 0]) if one.parts.shape[-1] else 0.0
-        if round(part, decimals) != 0:  # too small to be seen is nobody's doing
-            cause = f"{one.feature_names[int(one.causes[0, i, o, 0])]} {format_signed(part, decimals)}"
+        cause = _cause(one, i, o, value - own, decimals=decimals)
     return Step(
         label=label,
         start=start,
@@ -182,6 +180,18 @@ def _step(one: LocalExplanation, group: IntArray, o: int, start: float, *, decim
         cause=cause,
         is_rest=is_rest,
     )
+
+
+def _cause(one: LocalExplanation, i: int, o: int, shift: float, *, decimals: int) -> str:
+    """Return the feature that did most for a shift, or nothing where the shift or its part is too small to be seen."""
+    parts = one.parts[0, i, o]
+    if not len(parts) or round(shift, decimals) == 0:
+        return ""
+    at = int(np.argmax(parts * np.sign(shift)))  # others may have done more against it
+    part = float(parts[at])
+    if part * shift <= 0 or round(part, decimals) == 0:
+        return ""
+    return f"{one.feature_names[int(one.causes[0, i, o, at])]} {format_signed(part, decimals)}"
 
 
 def _title(explanation: LocalExplanation, o: int, decimals: int) -> str:
