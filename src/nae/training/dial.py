@@ -8,7 +8,7 @@ from torch import Tensor
 from nae.training.penalties import weighted_mean
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["Dial", "context_share"]
+__all__ = ["Dial", "context_share", "measured_additivity"]
 
 _FLOOR = 1e-2  # of a variance, where the target's is one
 
@@ -41,16 +41,19 @@ class Dial:
     def penalty(self, contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
         """Return the penalty per member, and move the controller one step."""
         with torch.no_grad():
-            # What users get is the mean of the members, which is more additive than each: steer by that.
-            context, spread = context_variance(
-                contributions.mean(dim=-1, keepdim=True), own.mean(dim=-1, keepdim=True), weight, workers
-            )
-            score_variance = spread.sum(dim=1, keepdim=True)
-            ratio = (context / (spread + 1e-6 * score_variance + 1e-12)).clamp(max=1.0).mean()
-            self.running.lerp_(1 - ratio, 0.05)
+            self.running.lerp_(measured_additivity(contributions, own, weight, workers), 0.05)
             self.log_gamma.add_(self.speed * (self.target - self.running)).clamp_(self.log_least, 4.0)
             gamma = self.log_gamma.exp()
         return gamma * context_share(contributions, own, weight, workers, is_relative=True)
+
+
+@torch.no_grad()
+def measured_additivity(contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
+    """Return the additivity of the members' mean: that is what users get, and more additive than each of them."""
+    together, own_together = contributions.mean(dim=-1, keepdim=True), own.mean(dim=-1, keepdim=True)
+    context, spread = context_variance(together, own_together, weight, workers)
+    score_variance = spread.sum(dim=1, keepdim=True)
+    return 1 - (context / (spread + 1e-6 * score_variance + 1e-12)).clamp(max=1.0).mean()
 
 
 def context_variance(

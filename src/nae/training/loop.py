@@ -20,7 +20,7 @@ from nae.training.checkpoint import (
 )
 from nae.training.config import TrainingConfig
 from nae.training.data import RowSource, TrainingRows
-from nae.training.dial import Dial, context_share
+from nae.training.dial import Dial, context_share, measured_additivity
 from nae.training.history import Epoch, History
 from nae.training.losses import Loss
 from nae.training.optimiser import AdamW
@@ -32,6 +32,7 @@ __all__ = ["Callback", "train"]
 
 Callback = Callable[..., Any]
 _TOLERANCE = 0.02  # a model within this of the dial's target counts as having reached it
+_MEASURED = 2048  # rows that additivity is measured on, at most
 _EVALUATED = 2**22  # expert values evaluated at once: 16 MB, about what a cache holds
 
 
@@ -65,7 +66,7 @@ def train(
                 epoch=number,
                 loss=mean_loss,
                 validation=run.validate(validation) if is_looked_at else None,
-                additivity=run.additivity,
+                additivity=run.additivity(validation) if is_looked_at else run.running_additivity,
                 seconds=workers.agree(time.monotonic() - started),
             )
             run.record(epoch, has_validation=validation is not None or run.held_out is not None)
@@ -144,7 +145,8 @@ class _Run:
         )
         self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows, workers)
-        self.held_out = _by_member(rows.held_out(network.config.n_members), network.config.n_members)
+        self.held_out_rows = rows.held_out(network.config.n_members)
+        self.held_out = _by_member(self.held_out_rows, network.config.n_members)
         self.n_steps = 0
         self.cooling_from: int | None = None
         self.cooling_steps = 1
@@ -188,8 +190,26 @@ class _Run:
         return self.cooling_from is not None and self.n_steps - self.cooling_from >= self.cooling_steps
 
     @property
-    def additivity(self) -> float | None:
+    def running_additivity(self) -> float | None:
+        """What the dial steers by: a mean over the last batches."""
         return None if self.dial is None else float(self.dial.running)
+
+    @torch.no_grad()
+    def additivity(self, validation: TrainingRows | None) -> float | None:
+        """Return the additivity on validation rows, or on those that members hold out: batches are few rows each."""
+        rows = validation if validation is not None else self.held_out_rows
+        if self.dial is None or rows is None or len(rows) == 0 or self.workers.count > 1:
+            return self.running_additivity
+        network, config = self.network, self.network.config
+        network.eval()
+        per_row = config.n_experts * network.n_outputs * network.n_features * config.n_members
+        stride = -(-len(rows) // max(1, min(_MEASURED, 4 * _EVALUATED // per_row)))
+        some = rows.take(torch.arange(0, len(rows), stride, device=rows.weight.device))
+        weight = some.weight / some.weight.mean()
+        tables = network.evaluate_knots() if self.is_on_knots else None
+        routed = network(some.cells, tables, weight=weight)
+        own = network.own_effect(routed, routed.mean_routing, some.cells, tables)
+        return float(measured_additivity(routed.contributions, own, weight))
 
     def train_epoch(self, rows: RowSource, generator: torch.Generator) -> float:
         """Take one pass over the rows and return the mean loss."""
