@@ -46,8 +46,11 @@ def rmse(model: NAERegressor, X: Any, y: np.ndarray) -> float:
 
 
 def test_housing_is_predicted_better_than_the_paper_does(housing: dict[str, tuple[Any, np.ndarray]]) -> None:
-    model = NAERegressor(**SINGLE).fit(*housing["train"], eval_set=housing["validation"])
-    assert rmse(model, *housing["test"]) <= 0.450  # the paper: 0.451
+    errors = []
+    for seed in range(3):  # one alone varies: 0.4375 to 0.4538 in four seeds
+        model = NAERegressor(**SINGLE | {"random_state": seed}).fit(*housing["train"], eval_set=housing["validation"])
+        errors.append(rmse(model, *housing["test"]))
+    assert np.mean(errors) <= 0.450  # the paper: 0.451
 
 
 def test_housing_is_as_additive_as_the_dial_asks(housing: dict[str, tuple[Any, np.ndarray]]) -> None:

@@ -26,7 +26,7 @@ def take_steps(n_steps: int, workers: Workers = ALONE, **config: object) -> dict
     order = torch.Generator().manual_seed(0)
     for _ in range(n_steps):
         batch = torch.randperm(len(rows), generator=order)[:_BATCH]
-        run._set_rate()
+        run.optimiser.set_rate(run.config.learning_rate * run._rate(run.n_steps))
         run.step(rows.take(batch[workers.rank :: workers.count]))
         run.n_steps += 1
     found = {name: tensor.detach().numpy().copy() for name, tensor in network.state_dict().items()}
