@@ -12,6 +12,7 @@ from benchmarks.paper.registry import EXPERIMENTS, chosen, laptop_runs, ordered,
 from benchmarks.paper.runs import Run
 from benchmarks.paper.search import draw_trials
 from benchmarks.paper.store import RunStore
+from nae._words import counted
 
 __all__ = ["add_command", "reproduce", "run_paper"]
 
@@ -86,7 +87,7 @@ def show(names: Sequence[str], store: RunStore, places: Places, *, is_smoke: boo
     results = gather(store, places, experiments, is_smoke=is_smoke)
     write_pages(experiments, results, places)
     write_page(EXPERIMENTS, results, places)
-    print(f"wrote {places.page} and {len(experiments)} sections in {places.folder}")
+    print(f"wrote {places.page} and {counted(len(experiments), 'section')} in {places.folder}")
 
 
 def _read(names: Sequence[str]) -> Ask:
