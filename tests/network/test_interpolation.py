@@ -1,11 +1,16 @@
-"""Interpolation on a CPU: sums of bags, whose gradients are sums of bags."""
+"""Interpolation, as it is done on a CPU (bags) and on a GPU (products of matrices); both run here."""
+
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
 
+from nae.network import interpolation
 from nae.network.cells import RowCells
-from nae.network.interpolation import interpolate, interpolate_sum
+from nae.network.interpolation import interpolate_sum
+
+Way = Callable[[Tensor, RowCells], Tensor]
 
 N_ROWS, N_FEATURES, N_SLOTS, N_MEMBERS, WIDTH = 60, 4, 9, 3, 5
 
@@ -32,21 +37,30 @@ def draw(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True)
 
 
-def test_values_and_gradients_are_those_of_the_definition(cells: RowCells) -> None:
+@pytest.mark.parametrize("way", [interpolation._gather, interpolation._multiply])
+def test_values_and_gradients_are_those_of_the_definition(cells: RowCells, way: Way) -> None:
     table = draw(N_FEATURES * N_SLOTS, WIDTH)
-    found, expected = interpolate(table, cells), looked_up(table, cells)
+    found, expected = way(table, cells), looked_up(table, cells)
     torch.testing.assert_close(found, expected)
     slopes = [torch.autograd.grad(values.sin().sum(), table)[0] for values in (found, expected)]
     torch.testing.assert_close(*slopes)
 
 
-def test_sums_and_their_gradients_are_those_of_the_definition(cells: RowCells) -> None:
+@pytest.mark.parametrize("way", [interpolation._gather_and_sum, interpolation._multiply_and_sum])
+def test_sums_and_their_gradients_are_those_of_the_definition(cells: RowCells, way: Way) -> None:
     tables = draw(N_MEMBERS, N_FEATURES * N_SLOTS, WIDTH)
-    found = interpolate_sum(tables, cells)
+    found = way(tables, cells)
     expected = torch.stack([looked_up(table, cells).sum(dim=1) for table in tables])
     torch.testing.assert_close(found, expected)
     slopes = [torch.autograd.grad(values.sin().sum(), tables)[0] for values in (found, expected)]
     torch.testing.assert_close(*slopes)
+
+
+@pytest.mark.parametrize("way", [interpolation._gather_and_sum, interpolation._multiply_and_sum])
+def test_no_rows_have_no_sums(cells: RowCells, way: Way) -> None:
+    # More members than folds: those that hold out nothing are validated on nothing.
+    tables = draw(N_MEMBERS, N_FEATURES * N_SLOTS, WIDTH)
+    assert way(tables, cells.take(torch.arange(0))).shape == (N_MEMBERS, 0, WIDTH)
 
 
 def test_any_number_of_threads_gives_the_same_bits(cells: RowCells) -> None:

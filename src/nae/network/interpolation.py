@@ -19,19 +19,31 @@ __all__ = ["interpolate", "interpolate_sum", "sum_by_slot"]
 
 def interpolate(table: Tensor, cells: RowCells) -> Tensor:
     """Return the table's rows at every cell: (F * S, C) -> (B, F, C)."""
-    n_rows, n_features = cells.slot.shape
-    if table.is_cuda:
-        weights = _dense_weights(cells, len(table)).transpose(0, 1)  # (F, B, S)
-        return torch.bmm(weights, table.view(n_features, -1, table.shape[1])).transpose(0, 1)
-    bags: Tensor = _Bags.apply(table.unsqueeze(0), cells, 2)  # type: ignore[no-untyped-call]
-    return bags.view(n_rows, n_features, table.shape[1])
+    return _multiply(table, cells) if table.is_cuda else _gather(table, cells)
 
 
 def interpolate_sum(tables: Tensor, cells: RowCells) -> Tensor:
     """Return the sum over the features of the rows of every member's table: (M, F * S, C) -> (M, B, C)."""
-    if tables.is_cuda:
-        weights = _dense_weights(cells, tables.shape[1]).flatten(1)
-        return (weights @ tables.permute(1, 2, 0).flatten(1)).view(len(weights), -1, len(tables)).permute(2, 0, 1)
+    return _multiply_and_sum(tables, cells) if tables.is_cuda else _gather_and_sum(tables, cells)
+
+
+def _multiply(table: Tensor, cells: RowCells) -> Tensor:
+    weights = _dense_weights(cells, len(table)).transpose(0, 1)  # (F, B, S)
+    return torch.bmm(weights, table.view(len(weights), -1, table.shape[1])).transpose(0, 1)
+
+
+def _multiply_and_sum(tables: Tensor, cells: RowCells) -> Tensor:
+    n_members, n_slots, n_columns = tables.shape
+    sums = _dense_weights(cells, n_slots).flatten(1) @ tables.permute(1, 2, 0).flatten(1)
+    return sums.view(len(sums), n_columns, n_members).permute(2, 0, 1)
+
+
+def _gather(table: Tensor, cells: RowCells) -> Tensor:
+    bags: Tensor = _Bags.apply(table.unsqueeze(0), cells, 2)  # type: ignore[no-untyped-call]
+    return bags.view(*cells.slot.shape, table.shape[1])
+
+
+def _gather_and_sum(tables: Tensor, cells: RowCells) -> Tensor:
     sums: Tensor = _Bags.apply(tables, cells, 2 * cells.slot.shape[1])  # type: ignore[no-untyped-call]
     return sums
 
