@@ -12,8 +12,8 @@ from nae.estimators.settings import SMALL, Settings, resolve
 DEFAULTS = NAERegressor().get_params()
 
 
-def settings(n_rows: int = 10_000, n_features: int = 10, **params: object) -> Settings:
-    return resolve(DEFAULTS | params, n_rows=n_rows, n_features=n_features)
+def settings(n_rows: int = 10_000, n_features: int = 10, *, is_classes: bool = False, **params: object) -> Settings:
+    return resolve(DEFAULTS | params, n_rows=n_rows, n_features=n_features, is_classes=is_classes)
 
 
 def test_both_estimators_share_their_parameters_and_defaults():
@@ -97,6 +97,17 @@ def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
         settings(n_rows=32_000, encoder="mlp"),
     ):
         assert (other.network.n_experts, other.network.hidden_dim) == (8, 32)
+
+
+def test_classifiers_are_large_earlier_and_cool_down_faster():
+    sizes = [settings(n_rows, is_classes=True).network for n_rows in (9_999, 10_000)]
+    assert [(one.n_experts, one.hidden_dim) for one in sizes] == [(8, 32), (16, 64)]
+    assert [settings(is_classes=flag).training.cooldown for flag in (False, True)] == [0.5, 0.25]
+
+
+@pytest.mark.parametrize(("kind", "cooldown"), [(NAERegressor, 0.5), (NAEClassifier, 0.25)])
+def test_an_estimator_says_whether_it_learns_classes(kind: type[NAERegressor | NAEClassifier], cooldown: float):
+    assert kind()._settings(np.ones(500), n_features=3).training.cooldown == cooldown
 
 
 def test_weight_decay_grows_with_the_pairs_of_features_per_row():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 
 from nae._typing import Array
@@ -46,7 +46,9 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         n_counted = n_rows if total is None else int(total)
         if n_counted > SMALL:
             n_counted = max(n_rows, SMALL + 1)
-        return resolve(self.get_params(deep=False), n_rows=n_counted, n_features=n_features)
+        return resolve(
+            self.get_params(deep=False), n_rows=n_counted, n_features=n_features, is_classes=is_classifier(self)
+        )
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

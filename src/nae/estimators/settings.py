@@ -16,6 +16,7 @@ __all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
 SMALL = 256  # up to this many rows: full batches, no validation, float64
 
 LARGE = 32_000  # from so many rows on: twice the experts at twice the width
+LARGE_OF_CLASSES = 10_000  # the same where classes are learned
 _WIDE = 64  # but not with more features than this: four times the price, and nothing gained
 
 _FINE = 10_000  # from so many rows on, an additive model has twice the knots and patience: all it has are its curves
@@ -23,6 +24,8 @@ _FINE = 10_000  # from so many rows on, an additive model has twice the knots an
 _MAX_STEPS = 12_000
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
 _PATIENCE = 8  # looks without progress before the step size falls
+_COOLDOWN = 0.5  # steps over which it falls, as a share of those before
+_COOLDOWN_OF_CLASSES = 0.25  # small steps make a classifier sure of what it has seen, and no better at the rest
 
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},
@@ -53,7 +56,7 @@ class Settings:
         return torch.float64 if self.is_small else torch.float32
 
 
-def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings:
+def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes: bool = False) -> Settings:
     """Check the parameters and fill in what is left to us."""
     _check_choice(params, "variant", VARIANTS)
     _check_choice(params, "encoder", ("piecewise", "mlp"))
@@ -86,13 +89,13 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int) -> Settings
     _check_number(params, "time_limit", least=0, is_open=True, or_auto=True)
     _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)
     is_small = n_rows <= SMALL
-    network = _network(params, n_rows=n_rows, n_features=n_features)
+    network = _network(params, n_rows=n_rows, n_features=n_features, is_classes=is_classes)
     is_mlp = network.encoder == "mlp"
     is_fine = _is_fine(network, n_rows)
     n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
-        training=_training(params, n_rows=n_rows, n_features=n_features, network=network),
+        training=_training(params, n_rows=n_rows, n_features=n_features, is_classes=is_classes, network=network),
         n_knots=n_knots,
         n_levels=n_levels,
         n_ramps=params["n_ramps"] or (64 if is_fine else 48),
@@ -113,9 +116,9 @@ def _table_sizes(given: int | None, n_features: int, network: NetworkConfig, *, 
     return scale * max(32, min(128, 8192 // n_features)), 128
 
 
-def _network(params: dict[str, Any], *, n_rows: int, n_features: int) -> NetworkConfig:
+def _network(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes: bool) -> NetworkConfig:
     is_small, is_mlp = n_rows <= SMALL, params["encoder"] == "mlp"
-    is_large = n_rows >= LARGE and n_features <= _WIDE and not is_mlp
+    is_large = n_rows >= (LARGE_OF_CLASSES if is_classes else LARGE) and n_features <= _WIDE and not is_mlp
     variant = VARIANTS[params["variant"]]
     n_experts = params["n_experts"]
     if n_experts is None:
@@ -154,7 +157,9 @@ def _network(params: dict[str, Any], *, n_rows: int, n_features: int) -> Network
     )
 
 
-def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: NetworkConfig) -> TrainingConfig:
+def _training(
+    params: dict[str, Any], *, n_rows: int, n_features: int, is_classes: bool, network: NetworkConfig
+) -> TrainingConfig:
     is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
     batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
     steps_per_epoch = max(1, round(n_rows / batch_size))
@@ -176,6 +181,7 @@ def _training(params: dict[str, Any], *, n_rows: int, n_features: int, network: 
         additivity=params["additivity"] if network.n_experts > 1 else None,
         time_limit=params["time_limit"],
         schedule="cosine" if is_mlp or is_small else "plateau",
+        cooldown=_COOLDOWN_OF_CLASSES if is_classes else _COOLDOWN,
         evaluate_every=evaluate_every,
     )
 
