@@ -99,10 +99,13 @@ def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
         assert (other.network.n_experts, other.network.hidden_dim) == (8, 32)
 
 
-def test_classifiers_are_large_earlier_and_cool_down_faster():
+def test_classifiers_are_large_earlier_judge_means_of_weights_and_cool_down_faster():
     sizes = [settings(n_rows, is_classes=True).network for n_rows in (9_999, 10_000)]
     assert [(one.n_experts, one.hidden_dim) for one in sizes] == [(8, 32), (16, 64)]
     assert [settings(is_classes=flag).training.cooldown for flag in (False, True)] == [0.5, 0.25]
+    assert [settings(is_classes=flag).training.averaged_steps for flag in (False, True)] == [None, 32]
+    for other in (settings(SMALL, is_classes=True), settings(is_classes=True, encoder="mlp")):
+        assert other.training.averaged_steps is None
 
 
 @pytest.mark.parametrize(("kind", "cooldown"), [(NAERegressor, 0.5), (NAEClassifier, 0.25)])

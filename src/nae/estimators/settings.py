@@ -181,6 +181,7 @@ def _training(
         additivity=params["additivity"] if network.n_experts > 1 else None,
         time_limit=params["time_limit"],
         schedule="cosine" if is_mlp or is_small else "plateau",
+        averaged_steps=_EVALUATE_STEPS if is_classes and not (is_mlp or is_small) else None,
         cooldown=_COOLDOWN_OF_CLASSES if is_classes else _COOLDOWN,
         evaluate_every=evaluate_every,
     )

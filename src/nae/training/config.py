@@ -35,6 +35,8 @@ class TrainingConfig:
     """'cosine' falls to zero over the epochs; 'plateau' stays until validation stops improving, then falls."""
     cooldown: float = 0.5
     """Steps of the fall of 'plateau', as a share of those that led to the best epoch."""
+    averaged_steps: int | None = None
+    """The weights that are judged and kept are a mean over about so many steps; None takes them as they are."""
     evaluate_every: int = 1
     """Epochs between two looks at the validation rows."""
     context_penalty: float = 0.0

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from nae.errors import TrainingError
 from nae.network.network import Network, Routed
+from nae.training.averaging import RunningMean
 from nae.training.checkpoint import (
     Checkpoints,
     RunState,
@@ -62,14 +64,15 @@ def train(
         for number in range(len(run.history) + 1, config.max_epochs + 1):
             mean_loss = run.train_epoch(rows, generator)
             is_looked_at = number % config.evaluate_every == 0 or number == config.max_epochs
-            epoch = Epoch(
-                epoch=number,
-                loss=mean_loss,
-                validation=run.validate(validation) if is_looked_at else None,
-                additivity=run.additivity(validation) if is_looked_at else run.running_additivity,
-                seconds=workers.agree(time.monotonic() - started),
-            )
-            run.record(epoch, has_validation=validation is not None or run.held_out is not None)
+            with run.averaged_weights():
+                epoch = Epoch(
+                    epoch=number,
+                    loss=mean_loss,
+                    validation=run.validate(validation) if is_looked_at else None,
+                    additivity=run.additivity(validation) if is_looked_at else run.running_additivity,
+                    seconds=workers.agree(time.monotonic() - started),
+                )
+                run.record(epoch, has_validation=validation is not None or run.held_out is not None)
             show(epoch)
             run.history.stopped = workers.agree(_reason_to_stop(run, epoch, callbacks))
             if run.history.stopped:
@@ -130,6 +133,7 @@ class _Run:
         self.batch_size = len(rows) // self.n_batches
         parameter = network.intercept
         self.optimiser = AdamW(network.parameters(), weight_decay=config.weight_decay)
+        self.mean = RunningMean(network.parameters(), horizon=config.averaged_steps) if config.averaged_steps else None
         can_replay = parameter.is_cuda and self.n_batches > 1 and workers.count == 1
         self.replay = _Replay(self, rows.window) if can_replay else None
         self.dial = (
@@ -177,6 +181,8 @@ class _Run:
         """Go back to the best epoch and let the step size fall to zero from there."""
         if self._best is not None:
             self.network.load_state_dict(self._best.state)
+            if self.mean is not None:
+                self.mean.restart()
         n_steps = round(self.config.cooldown * self.history.best_epoch * self.n_batches)
         if self.config.time_limit is not None:  # no more steps than there is time for
             elapsed = self.history[-1].seconds
@@ -188,6 +194,10 @@ class _Run:
     def has_cooled_down(self) -> bool:
         """Whether the step size has fallen to zero."""
         return self.cooling_from is not None and self.n_steps - self.cooling_from >= self.cooling_steps
+
+    def averaged_weights(self) -> AbstractContextManager[None]:
+        """Return a block in which the network has the weights that are judged and kept."""
+        return nullcontext() if self.mean is None else self.mean.in_place()
 
     @property
     def running_additivity(self) -> float | None:
@@ -219,6 +229,8 @@ class _Run:
         for part in rows.batches(self.n_batches, self.batch_size, generator):
             self.optimiser.set_rate(self.config.learning_rate * self._rate(self.n_steps))
             total += self.replay.step(part) if self.replay else self.step(window.take(part))
+            if self.mean is not None:
+                self.mean.update()
             self.n_steps += 1
         mean = float(total) / self.n_batches
         if not math.isfinite(mean):
@@ -333,6 +345,8 @@ class _Run:
         """Return everything the run needs to go on after this epoch."""
         tensors = with_prefix("network", self.network.state_dict())
         tensors |= with_prefix("optimiser", self.optimiser.tensors())
+        if self.mean is not None:
+            tensors |= with_prefix("mean", self.mean.tensors())
         tensors["generator"] = generator.get_state()
         if self._best is not None:
             tensors |= with_prefix("best", self._best.state)
@@ -354,6 +368,8 @@ class _Run:
         self.network.load_state_dict(without_prefix("network", state.tensors))
         self.optimiser.load(without_prefix("optimiser", state.tensors))
         generator.set_state(state.tensors["generator"].cpu())
+        if self.mean is not None:
+            self.mean.load(without_prefix("mean", state.tensors), n_steps=state.values["n_steps"])
         self.n_steps, self.cooling_from = state.values["n_steps"], state.values["cooling_from"]
         self.cooling_steps = state.values["cooling_steps"]
         self.history = read_history(state.values["history"])
