@@ -45,8 +45,13 @@ def fit(checkpoints: FileCheckpoints | None, **config: object) -> tuple[torch.nn
 
 @pytest.mark.parametrize(
     "config",
-    [{}, {"additivity": 0.9}, {"schedule": "plateau", "patience": 2, "learning_rate": 0.05}],
-    ids=["cosine", "dial", "plateau"],
+    [
+        {},
+        {"additivity": 0.9},
+        {"schedule": "plateau", "patience": 2, "learning_rate": 0.05},
+        {"schedule": "plateau", "patience": 2, "learning_rate": 0.05, "averaged_steps": 8},
+    ],
+    ids=["cosine", "dial", "plateau", "averaged"],
 )
 def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, config: dict[str, object]) -> None:
     expected, history = fit(None, **config)

@@ -52,7 +52,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     gate : {'auto', 'additive', 'low-rank', 'deep', 'diagonal'}
         How features decide about each other's experts; 'auto' is additive or low-rank, whichever is cheaper.
     n_experts : int or None
-        Experts per feature (the paper's K); unless given 8, 16 from 32,000 rows on (10,000 with classes), 64 for 'nae-d'.
+        Experts per feature (the paper's K); 8 unless given, 16 from 32,000 rows on (10,000 with classes),
+        64 for 'nae-d'.
     n_active : int or None
         Experts that take part at once (the paper's C); all unless given, half of them for 'nae-e'.
     n_members : int

@@ -1,0 +1,81 @@
+"""The running mean of weights, and the loop that keeps it instead of them."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import Parameter
+
+from nae.training import TrainingConfig, make_loss
+from nae.training.averaging import RunningMean
+from nae.training.loop import _Run
+from tests.training.problems import N_ROWS, Problem
+
+
+def walk(mean: RunningMean, weight: Parameter, values: np.ndarray) -> None:
+    for value in values:
+        weight.data.fill_(float(value))
+        mean.update()
+
+
+def found(mean: RunningMean) -> float:
+    return float(mean.tensors()["0"][0])
+
+
+def test_weights_that_stay_are_their_own_mean() -> None:
+    weight = Parameter(torch.full((3,), 7.0))
+    mean = RunningMean([weight], horizon=5)
+    walk(mean, weight, np.full(40, 7.0))
+    assert found(mean) == pytest.approx(7.0)
+
+
+def test_noise_of_single_steps_averages_out() -> None:
+    weight = Parameter(torch.zeros(3))
+    mean = RunningMean([weight], horizon=32)
+    walk(mean, weight, np.random.default_rng(0).normal(size=2000))
+    assert abs(found(mean)) < 0.3  # a mean over 32 has a standard deviation of 1 / 8
+
+
+def test_a_young_mean_looks_back_a_few_steps_only() -> None:
+    weight = Parameter(torch.full((3,), 100.0))
+    mean = RunningMean([weight], horizon=1000)
+    walk(mean, weight, np.zeros(20))
+    assert 0 <= found(mean) < 0.01  # a plain mean would still be near 5
+
+
+def test_means_take_the_weights_place_and_give_it_back() -> None:
+    weight = Parameter(torch.zeros(3))
+    mean = RunningMean([weight], horizon=4)
+    walk(mean, weight, np.arange(1.0, 9.0))
+    address, expected = weight.data_ptr(), found(mean)
+    with mean.in_place():
+        assert weight.tolist() == [expected] * 3
+    assert expected < 8
+    assert weight.tolist() == [8.0] * 3
+    assert weight.data_ptr() == address  # by which a captured graph knows the weights
+    assert found(mean) == expected
+    mean.restart()
+    assert found(mean) == 8.0
+
+
+def test_a_kept_mean_goes_on_alike() -> None:
+    weights = [Parameter(torch.zeros(3)) for _ in range(2)]
+    first, second = (RunningMean([each], horizon=8) for each in weights)
+    walk(first, weights[0], np.arange(12.0))
+    second.load(first.tensors(), n_steps=first.n_steps)
+    for mean, weight in ((first, weights[0]), (second, weights[1])):
+        walk(mean, weight, np.array([3.0, 5.0]))
+    assert found(first) == found(second)
+
+
+def test_the_loop_judges_and_keeps_the_mean() -> None:
+    problem = Problem()
+    rows = problem.folded(np.arange(N_ROWS) % 4)
+    config = TrainingConfig(batch_size=16, warmup_steps=1, learning_rate=0.05, averaged_steps=8)
+    run = _Run(problem.network(), make_loss("squared"), config, rows)
+    run.train_epoch(rows, torch.Generator().manual_seed(0))
+    raw = {name: tensor.clone() for name, tensor in run.network.state_dict().items()}
+    plain = run.validate(None)
+    with run.averaged_weights():
+        averaged = run.validate(None)
+    assert plain != averaged
+    assert all(torch.equal(tensor, raw[name]) for name, tensor in run.network.state_dict().items())
