@@ -1,8 +1,8 @@
-"""Benchmarks as commands: ``python -m benchmarks suite``, ``speed``, ``cost`` or ``paper``."""
+"""Benchmarks as commands: ``python -m benchmarks suite``, ``speed``, ``cost``, ``defaults`` or ``paper``."""
 
 import argparse
 
-from benchmarks import cost, speed, suite
+from benchmarks import cost, defaults, speed, suite
 from benchmarks.paper import command as paper
 from nae.errors import UserError
 
@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for module in (suite, speed, cost, paper):
+    for module in (suite, speed, cost, defaults, paper):
         module.add_command(commands)
     given = parser.parse_args(arguments)
     try:

@@ -1,0 +1,195 @@
+"""Other settings against the defaults, on several splits and seeds: what the defaults were chosen by.
+
+A setting is parameters of the estimators with commas between them, such as ``n_experts=16,hidden_dim=64``; those of
+the training behind them begin with ``training.``, such as ``training.cooldown=0.5``.
+"""
+
+import argparse
+import ast
+import json
+import math
+import multiprocessing
+import statistics
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from benchmarks.datasets import DATASETS, dataset_named, load
+from benchmarks.models.protocol import Fitted
+from benchmarks.scores import score
+from benchmarks.store import Report
+from benchmarks.tables import markdown_table
+from nae.errors import ConfigError, did_you_mean
+
+__all__ = ["Result", "Setting", "add_command", "changes", "render_changes"]
+
+NAME = "defaults"
+TRAINING = "training."
+N_QUICK = 10  # so many tables take a minute or two each; the others are to be named
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What differs from the defaults; nothing for the defaults themselves."""
+
+    text: str
+
+    def parse(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the parameters of the estimator and those of its training."""
+        found = dict(_assignment(part) for part in self.text.split(",") if part)
+        training = {name.removeprefix(TRAINING): found.pop(name) for name in list(found) if name.startswith(TRAINING)}
+        return found, training
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fit: the seed of the split is one thing, that of the fit another."""
+
+    dataset: str
+    split: int
+    seed: int
+    setting: str
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a fit: an error (RMSE, 1 - AUC or 1 - accuracy) on test rows."""
+
+    trial: Trial
+    error: float
+    seconds: float
+
+    def dumps(self) -> str:
+        """Return the result as a line of JSON."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def loads(cls, line: str) -> "Result":
+        """Return the result in a line of JSON."""
+        found = json.loads(line)
+        return cls(**found | {"trial": Trial(**found["trial"])})
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to a command line."""
+    parser = commands.add_parser(NAME, help="other settings against the defaults", description=__doc__)
+    parser.add_argument("settings", nargs="+", help="n_experts=16,hidden_dim=64 training.cooldown=0.5 …")
+    parser.add_argument("--datasets", help="names with commas between them; the ten smallest unless given")
+    parser.add_argument("--splits", type=int, default=2, help="how many; the first is that of the suite")
+    parser.add_argument("--seeds", type=int, default=2, help="fits of every split")
+    parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
+    parser.add_argument("--workers", type=int, default=1, help="fits at a time, each with one thread")
+    parser.add_argument("--store", type=Path, default=Path("runs/defaults.jsonl"), help="what is there is not repeated")
+    parser.set_defaults(run=run_defaults)
+
+
+def run_defaults(given: argparse.Namespace) -> None:
+    """Fit what has not been fitted, and print the table."""
+    names = given.datasets.split(",") if given.datasets else [one.name for one in DATASETS[:N_QUICK]]
+    settings = ["", *given.settings]
+    for text in settings:
+        Setting(text).parse()  # errors first
+    asked = [
+        Trial(dataset_named(name).name, split, seed, text, given.device)
+        for split, seed, name, text in product(range(given.splits), range(given.seeds), names, settings)
+    ]
+    known = _read(given.store)
+    given.store.parent.mkdir(parents=True, exist_ok=True)
+    with given.store.open("a") as file:
+        for result in _fit_all([trial for trial in asked if trial not in known], given.workers):
+            known[result.trial] = result
+            file.write(result.dumps())
+            file.flush()
+            where = f"{result.trial.dataset} {result.trial.split}/{result.trial.seed}"
+            print(f"{where:<24} {result.error:12.5g}  {result.seconds:6.1f} s  {result.trial.setting}", flush=True)
+    print(render_changes([known[trial] for trial in asked]))
+
+
+def fit(trial: Trial) -> Result:
+    """Fit once, with one thread."""
+    from nae import NAEClassifier, NAERegressor
+
+    parameters, training = Setting(trial.setting).parse()
+    split = load(dataset_named(trial.dataset), seed=trial.split)
+    kind = NAERegressor if split.dataset.task == "regression" else NAEClassifier
+
+    class Varied(kind):  # type: ignore[misc, valid-type]
+        def _resolve(self, *arguments: Any, **sizes: Any) -> Any:
+            found = super()._resolve(*arguments, **sizes)
+            return replace(found, training=replace(found.training, **training))
+
+    started = time.perf_counter()
+    model = Varied(n_jobs=1, random_state=trial.seed, device=trial.device, **parameters)
+    model.fit(split.all_train.X, split.all_train.y)
+    seconds = time.perf_counter() - started
+    predicted = Fitted(model, split.dataset.task, lambda X: X).predict(split.test.X)
+    report = score(Report(trial.dataset, trial.setting, "done"), split, predicted)
+    metric = split.dataset.metric
+    value = report.score(metric.name)
+    assert value is not None  # it has just been scored
+    return Result(trial, metric.error(value), seconds)
+
+
+def changes(results: Iterable[Result]) -> dict[str, dict[str, list[float]]]:
+    """Return by how many percent the error of every fit differs from that of the defaults, by setting and table."""
+    by_trial = {result.trial: result.error for result in results}
+    found: dict[str, dict[str, list[float]]] = {}
+    for trial, error in by_trial.items():
+        default = by_trial.get(replace(trial, setting=""))
+        if trial.setting and default:
+            found.setdefault(trial.setting, {}).setdefault(trial.dataset, []).append(100 * (error / default - 1))
+    return found
+
+
+def render_changes(results: list[Result]) -> str:
+    """Return a table: percent of the defaults' error, with standard errors; less is better."""
+    found = changes(results)
+    names = list(dict.fromkeys(result.trial.dataset for result in results))
+    rows = []
+    for text, by_table in found.items():
+        means = [statistics.mean(by_table[name]) for name in names if name in by_table]
+        cells = [_cell(by_table.get(name, [])) for name in names]
+        rows.append([f"`{text}`", *cells, f"{statistics.mean(means):+.2f}"])
+    titles = [dataset_named(name).label for name in names]
+    return markdown_table(["error, % of the defaults'", *titles, "mean"], rows)
+
+
+def _cell(values: list[float]) -> str:
+    if not values:
+        return "–"
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return f"{statistics.mean(values):+.1f} ± {error:.1f}" if len(values) > 1 else f"{values[0]:+.1f}"
+
+
+def _fit_all(trials: list[Trial], n_workers: int) -> Iterator[Result]:
+    if n_workers == 1:
+        yield from map(fit, trials)
+        return
+    with ProcessPoolExecutor(n_workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(fit, trials)
+
+
+def _read(path: Path) -> dict[Trial, Result]:
+    if not path.exists():
+        return {}
+    results = [Result.loads(line) for line in path.read_text().splitlines() if line]
+    return {result.trial: result for result in results}
+
+
+def _assignment(part: str) -> tuple[str, Any]:
+    from nae import NAERegressor
+    from nae.training import TrainingConfig
+
+    name, _, value = part.partition("=")
+    known = [*NAERegressor().get_params(), *(f"{TRAINING}{each.name}" for each in fields(TrainingConfig))]
+    if name not in known:
+        raise ConfigError(f"A setting must name a parameter; {name!r} is none.{did_you_mean(name, known)}")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
