@@ -85,7 +85,7 @@ def test_an_additive_model_of_many_rows_has_finer_curves_and_more_patience():
     assert [each.n_knots for each in (fine, coarse, flexible)] == [256, 128, 128]
     assert [each.n_ramps for each in (fine, coarse, flexible)] == [64, 48, 48]
     assert fine.n_levels == 128
-    assert [each.training.patience for each in (fine, flexible)] == [16, 8]
+    assert [each.training.patience for each in (fine, flexible)] == [16, 12]
 
 
 def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
@@ -102,6 +102,7 @@ def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
 def test_classifiers_are_large_earlier_judge_means_of_weights_and_cool_down_faster():
     sizes = [settings(n_rows, is_classes=True).network for n_rows in (9_999, 10_000)]
     assert [(one.n_experts, one.hidden_dim) for one in sizes] == [(8, 32), (16, 64)]
+    assert [settings(20_000, is_classes=flag).training.patience for flag in (False, True)] == [12, 8]
     assert [settings(is_classes=flag).training.cooldown for flag in (False, True)] == [0.5, 0.25]
     assert [settings(is_classes=flag).training.averaged_steps for flag in (False, True)] == [None, 32]
     for other in (settings(SMALL, is_classes=True), settings(is_classes=True, encoder="mlp")):

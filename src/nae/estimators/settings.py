@@ -15,17 +15,32 @@ __all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
 
 SMALL = 256  # up to this many rows: full batches, no validation, float64
 
-LARGE = 32_000  # from so many rows on: twice the experts at twice the width
-LARGE_OF_CLASSES = 10_000  # the same where classes are learned
-_WIDE = 64  # but not with more features than this: four times the price, and nothing gained
+_WIDE = 64  # features; more of them stay with few experts: large ones are four times the price, and nothing is gained
 
-_FINE = 10_000  # from so many rows on, an additive model has twice the knots and patience: all it has are its curves
+_FINE = (
+    10_000  # from so many rows on, an additive model has twice the knots and more patience: all it has are its curves
+)
+_FINE_LOOKS = 16
 
 _MAX_STEPS = 12_000
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
-_PATIENCE = 8  # looks without progress before the step size falls
-_COOLDOWN = 0.5  # steps over which it falls, as a share of those before
-_COOLDOWN_OF_CLASSES = 0.25  # small steps make a classifier sure of what it has seen, and no better at the rest
+
+
+@dataclass(frozen=True)
+class _Defaults:
+    """What numbers and classes were found to need (docs/decisions/0005)."""
+
+    n_large: int
+    """From so many rows on: twice the experts at twice the width."""
+    n_looks: int
+    """Looks at the validation rows without progress before the step size falls."""
+    cooldown: float
+    """Steps over which it falls, as a share of those before."""
+    averaged_steps: int | None
+
+
+_NUMBERS = _Defaults(n_large=32_000, n_looks=12, cooldown=0.5, averaged_steps=None)
+_CLASSES = _Defaults(n_large=10_000, n_looks=8, cooldown=0.25, averaged_steps=_EVALUATE_STEPS)
 
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},
@@ -89,13 +104,14 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
     _check_number(params, "time_limit", least=0, is_open=True, or_auto=True)
     _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)
     is_small = n_rows <= SMALL
-    network = _network(params, n_rows=n_rows, n_features=n_features, is_classes=is_classes)
+    defaults = _CLASSES if is_classes else _NUMBERS
+    network = _network(params, defaults, n_rows=n_rows, n_features=n_features)
     is_mlp = network.encoder == "mlp"
     is_fine = _is_fine(network, n_rows)
     n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
-        training=_training(params, n_rows=n_rows, n_features=n_features, is_classes=is_classes, network=network),
+        training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network),
         n_knots=n_knots,
         n_levels=n_levels,
         n_ramps=params["n_ramps"] or (64 if is_fine else 48),
@@ -116,9 +132,9 @@ def _table_sizes(given: int | None, n_features: int, network: NetworkConfig, *, 
     return scale * max(32, min(128, 8192 // n_features)), 128
 
 
-def _network(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes: bool) -> NetworkConfig:
+def _network(params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int) -> NetworkConfig:
     is_small, is_mlp = n_rows <= SMALL, params["encoder"] == "mlp"
-    is_large = n_rows >= (LARGE_OF_CLASSES if is_classes else LARGE) and n_features <= _WIDE and not is_mlp
+    is_large = n_rows >= defaults.n_large and n_features <= _WIDE and not is_mlp
     variant = VARIANTS[params["variant"]]
     n_experts = params["n_experts"]
     if n_experts is None:
@@ -158,14 +174,14 @@ def _network(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes
 
 
 def _training(
-    params: dict[str, Any], *, n_rows: int, n_features: int, is_classes: bool, network: NetworkConfig
+    params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int, network: NetworkConfig
 ) -> TrainingConfig:
     is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
     batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
     steps_per_epoch = max(1, round(n_rows / batch_size))
     max_epochs = params["max_epochs"] or (200 if is_small else max(8, -(-_MAX_STEPS // steps_per_epoch)))
     evaluate_every = 1 if is_mlp else max(1, min(round(_EVALUATE_STEPS / steps_per_epoch), max_epochs // 10))
-    n_looks = _PATIENCE * (2 if _is_fine(network, n_rows) else 1)
+    n_looks = _FINE_LOOKS if _is_fine(network, n_rows) else defaults.n_looks
     patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else n_looks * evaluate_every)
     has_dial = params["additivity"] is not None
     return TrainingConfig(
@@ -181,8 +197,8 @@ def _training(
         additivity=params["additivity"] if network.n_experts > 1 else None,
         time_limit=params["time_limit"],
         schedule="cosine" if is_mlp or is_small else "plateau",
-        averaged_steps=_EVALUATE_STEPS if is_classes and not (is_mlp or is_small) else None,
-        cooldown=_COOLDOWN_OF_CLASSES if is_classes else _COOLDOWN,
+        averaged_steps=None if is_mlp or is_small else defaults.averaged_steps,
+        cooldown=defaults.cooldown,
         evaluate_every=evaluate_every,
     )
 
