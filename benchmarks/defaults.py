@@ -162,8 +162,8 @@ def render_changes(results: list[Result]) -> str:
 def _cell(values: list[float]) -> str:
     if not values:
         return "–"
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{statistics.mean(values):+.1f} ± {error:.1f}" if len(values) > 1 else f"{values[0]:+.1f}"
+    mean = f"{statistics.mean(values):+.1f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values) / math.sqrt(len(values)):.1f}"
 
 
 def _fit_all(trials: list[Trial], n_workers: int) -> Iterator[Result]:
