@@ -20,29 +20,17 @@ from typing import Any
 
 from benchmarks.datasets import DATASETS, dataset_named, load
 from benchmarks.models.protocol import Fitted
+from benchmarks.run import own_version
 from benchmarks.scores import score
 from benchmarks.store import Report
 from benchmarks.tables import markdown_table
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["Result", "Setting", "add_command", "changes", "render_changes"]
+__all__ = ["Result", "Trial", "add_command", "changes", "read_setting", "render_changes"]
 
 NAME = "defaults"
 TRAINING = "training."
 N_QUICK = 10  # so many tables take a minute or two each; the others are to be named
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What differs from the defaults; nothing for the defaults themselves."""
-
-    text: str
-
-    def parse(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the parameters of the estimator and those of its training."""
-        found = dict(_assignment(part) for part in self.text.split(",") if part)
-        training = {name.removeprefix(TRAINING): found.pop(name) for name in list(found) if name.startswith(TRAINING)}
-        return found, training
 
 
 @dataclass(frozen=True)
@@ -53,7 +41,9 @@ class Trial:
     split: int
     seed: int
     setting: str
-    device: str = "cpu"
+    device: str
+    version: str
+    """Ours: the defaults of another one are others."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +83,10 @@ def run_defaults(given: argparse.Namespace) -> None:
     names = given.datasets.split(",") if given.datasets else [one.name for one in DATASETS[:N_QUICK]]
     settings = ["", *given.settings]
     for text in settings:
-        Setting(text).parse()  # errors first
+        read_setting(text)  # errors first
+    version = own_version()
     asked = [
-        Trial(dataset_named(name).name, split, seed, text, given.device)
+        Trial(dataset_named(name).name, split, seed, text, given.device, version)
         for split, seed, name, text in product(range(given.splits), range(given.seeds), names, settings)
     ]
     known = _read(given.store)
@@ -114,7 +105,7 @@ def fit(trial: Trial) -> Result:
     """Fit once, with one thread."""
     from nae import NAEClassifier, NAERegressor
 
-    parameters, training = Setting(trial.setting).parse()
+    parameters, training = read_setting(trial.setting)
     split = load(dataset_named(trial.dataset), seed=trial.split)
     kind = NAERegressor if split.dataset.task == "regression" else NAEClassifier
 
@@ -123,9 +114,10 @@ def fit(trial: Trial) -> Result:
             found = super()._resolve(*arguments, **sizes)
             return replace(found, training=replace(found.training, **training))
 
+    rows = split.all_train
     started = time.perf_counter()
     model = Varied(n_jobs=1, random_state=trial.seed, device=trial.device, **parameters)
-    model.fit(split.all_train.X, split.all_train.y)
+    model.fit(rows.X, rows.y)
     seconds = time.perf_counter() - started
     predicted = Fitted(model, split.dataset.task, lambda X: X).predict(split.test.X)
     report = score(Report(trial.dataset, trial.setting, "done"), split, predicted)
@@ -179,6 +171,13 @@ def _read(path: Path) -> dict[Trial, Result]:
         return {}
     results = [Result.loads(line) for line in path.read_text().splitlines() if line]
     return {result.trial: result for result in results}
+
+
+def read_setting(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters of the estimator and those of its training; none are the defaults."""
+    found = dict(_assignment(part) for part in text.split(",") if part)
+    training = {name.removeprefix(TRAINING): found.pop(name) for name in list(found) if name.startswith(TRAINING)}
+    return found, training
 
 
 def _assignment(part: str) -> tuple[str, Any]:

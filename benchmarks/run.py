@@ -25,7 +25,7 @@ from benchmarks.store import Report, RunConfig, Store
 from nae._optional import require
 from nae.errors import MissingDependencyError
 
-__all__ = ["execute", "main", "measure"]
+__all__ = ["execute", "main", "measure", "own_version"]
 
 N_PREDICTIONS = 3
 MEASURED_ROWS = 20_000
@@ -133,11 +133,16 @@ def _versions(modules: tuple[str, ...]) -> dict[str, str]:
     packages = importlib.metadata.packages_distributions()
     names = [packages.get(module.partition(".")[0], [""])[0] for module in (*modules, "numpy", "sklearn")]
     found = {name: importlib.metadata.version(name) for name in sorted({name for name in names if name})}
-    return found | {"nae": f"{nae.__version__} {_commit()}".strip()}
+    return found | {"nae": own_version()}
+
+
+def own_version() -> str:
+    """Return our version with the commit of this checkout: between two versions, models change."""
+    return f"{nae.__version__} {_commit()}".strip()
 
 
 def _commit() -> str:
-    """Return the commit of this checkout: between two versions, models change."""
+    """Return the commit of this checkout; nothing where it is none."""
     root = Path(__file__).parents[1]
     try:
         command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]

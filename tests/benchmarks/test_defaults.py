@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.defaults import Result, Setting, Trial, changes, render_changes
+from benchmarks.defaults import Result, Trial, changes, read_setting, render_changes
 from tests.benchmarks.generated import make_table, write_table
 
 
 def result(setting: str, error: float, dataset: str = "magic", seed: int = 0) -> Result:
-    return Result(Trial(dataset, 0, seed, setting), error, 1.0)
+    return Result(Trial(dataset, 0, seed, setting, "cpu", "1.0"), error, 1.0)
 
 
 def test_a_setting_names_parameters_of_the_estimator_and_of_its_training() -> None:
-    found = Setting("n_experts=16,gate=deep,training.cooldown=0.5").parse()
+    found = read_setting("n_experts=16,gate=deep,training.cooldown=0.5")
     assert found == ({"n_experts": 16, "gate": "deep"}, {"cooldown": 0.5})
-    assert Setting("").parse() == ({}, {})
+    assert read_setting("") == ({}, {})
 
 
 def test_errors_are_compared_with_the_defaults_on_the_same_rows_and_seed() -> None:
@@ -47,6 +47,9 @@ def test_the_command_fits_what_is_new(
     printed = capsys.readouterr().out
     assert printed.count(" s  ") == 2  # Magic only
     assert f"| `{small}` |" in printed
+    monkeypatch.setattr("benchmarks.defaults.own_version", lambda: "2.0")
+    main([*command, "--datasets", "concrete"])
+    assert capsys.readouterr().out.count(" s  ") == 2  # another version has other defaults
 
 
 def test_a_parameter_that_is_none_is_named() -> None:

@@ -18,14 +18,12 @@ class RunningMean:
     def __init__(self, parameters: Iterable[Parameter], *, horizon: int) -> None:
         self.parameters = list(parameters)
         self.horizon = horizon
-        self.n_steps = 0
         self._means = [each.detach().clone() for each in self.parameters]
 
     @torch.no_grad()
-    def update(self) -> None:
-        """Take in the weights after another step."""
-        self.n_steps += 1
-        share = max(1 / self.horizon, _YOUNG / (self.n_steps + _YOUNG))
+    def update(self, n_steps: int) -> None:
+        """Take in the weights after so many steps."""
+        share = max(1 / self.horizon, _YOUNG / (n_steps + _YOUNG))
         torch._foreach_lerp_(self._means, [each.detach() for each in self.parameters], share)
 
     @contextmanager
@@ -47,9 +45,8 @@ class RunningMean:
         """Return the means by position."""
         return {str(at): mean for at, mean in enumerate(self._means)}
 
-    def load(self, tensors: Mapping[str, Tensor], *, n_steps: int) -> None:
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Put the means back."""
-        self.n_steps = n_steps
         for key, tensor in tensors.items():
             self._means[int(key)].copy_(tensor)
 

@@ -229,9 +229,9 @@ class _Run:
         for part in rows.batches(self.n_batches, self.batch_size, generator):
             self.optimiser.set_rate(self.config.learning_rate * self._rate(self.n_steps))
             total += self.replay.step(part) if self.replay else self.step(window.take(part))
-            if self.mean is not None:
-                self.mean.update()
             self.n_steps += 1
+            if self.mean is not None:
+                self.mean.update(self.n_steps)
         mean = float(total) / self.n_batches
         if not math.isfinite(mean):
             raise TrainingError(
@@ -369,7 +369,7 @@ class _Run:
         self.optimiser.load(without_prefix("optimiser", state.tensors))
         generator.set_state(state.tensors["generator"].cpu())
         if self.mean is not None:
-            self.mean.load(without_prefix("mean", state.tensors), n_steps=state.values["n_steps"])
+            self.mean.load(without_prefix("mean", state.tensors))
         self.n_steps, self.cooling_from = state.values["n_steps"], state.values["cooling_from"]
         self.cooling_steps = state.values["cooling_steps"]
         self.history = read_history(state.values["history"])
