@@ -79,3 +79,5 @@ def test_the_loop_judges_and_keeps_the_mean() -> None:
         averaged = run.validate(None)
     assert plain != averaged
     assert all(torch.equal(tensor, raw[name]) for name, tensor in run.network.state_dict().items())
+    run.restore_best()  # no epoch was recorded, so there is none to go back to
+    assert run.validate(None) == averaged

@@ -35,6 +35,10 @@ class RunningMean:
         finally:
             self._swap()
 
+    def settle(self) -> None:
+        """Leave the means where the weights are: training is over."""
+        self._swap()
+
     @torch.no_grad()
     def restart(self) -> None:
         """Go on from the weights as they are now."""

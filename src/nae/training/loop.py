@@ -387,6 +387,8 @@ class _Run:
             self.network.load_state_dict(self._best.state)
         else:
             self.history.best_epoch = len(self.history)
+            if self.mean is not None:
+                self.mean.settle()
         self.network.eval()
 
 
