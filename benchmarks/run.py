@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
     store = Store(given.store)
     folder = store.folder(RunConfig(given.suite, given.dataset, given.model))
     config = RunConfig.loads((folder / "config.toml").read_text())
-    report, influences = measure(config, load(dataset_named(config.dataset)))
+    report, influences = measure(config, load(dataset_named(config.dataset), seed=config.split))
     store.finish(config, report, influences)
 
 

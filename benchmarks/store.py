@@ -7,6 +7,7 @@
                                    influence.npy  what every test row adds to the error
                                    DONE           there is nothing left to do
 
+The runs of another split of the rows are another suite: ``suite-1``, ``suite-2``, ...
 A run that failed has a report that says why and no mark, so that it is tried again.
 """
 
@@ -41,6 +42,8 @@ class RunConfig:
     n_trees: int = 3000
     device: str = "cpu"
     """Where networks are trained, ours included."""
+    split: int = 0
+    """The seed by which rows are divided; a suite holds runs of one split."""
 
     def dumps(self) -> str:
         """Return the configuration as TOML."""

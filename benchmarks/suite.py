@@ -4,6 +4,7 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
+from itertools import count, takewhile
 from pathlib import Path
 
 from benchmarks.datasets import DATASETS, OTHERS, Dataset, dataset_named
@@ -12,6 +13,7 @@ from benchmarks.machine import describe
 from benchmarks.models import ALL, MODELS, Entry, entry_named
 from benchmarks.readme import put
 from benchmarks.run import execute
+from benchmarks.splits import render_splits, splits_sentence
 from benchmarks.store import Report, RunConfig, Store
 from benchmarks.tables import render_suite, render_summary
 
@@ -25,6 +27,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(NAME, help=__doc__, description=__doc__)
     parser.add_argument("--datasets", help="names with commas between them; all unless given")
     parser.add_argument("--models", help="names with commas between them; all unless given")
+    parser.add_argument("--splits", type=int, default=1, help="of the rows; the first is that of the main tables")
     parser.add_argument("--time-budget", help="begin no further run after so long: 90s, 60m, 2h")
     parser.add_argument("--run-limit", default="60m", help="a run that takes longer has failed")
     parser.add_argument(
@@ -45,7 +48,8 @@ def run_suite(given: argparse.Namespace) -> None:
     end = time.monotonic() + read_duration(given.time_budget) if given.time_budget else float("inf")
     limit = read_duration(given.run_limit)
     machine = describe(given.device)
-    for config in plan(given.datasets, given.models, threads=given.threads, device=given.device):
+    asked = plan(given.datasets, given.models, threads=given.threads, device=given.device, n_splits=given.splits)
+    for config in asked:
         known = store.done(config, machine=machine)
         if known is not None and not _is_to_be_redone(known, given):
             continue
@@ -53,29 +57,42 @@ def run_suite(given: argparse.Namespace) -> None:
             print(f"time budget of {given.time_budget} spent before {config.model} on {config.dataset}")
             break
         report = execute(config, store, limit_seconds=limit)
-        print(_line(report), flush=True)
+        print(_line(report, config.split), flush=True)
         _write(store, given.out)
     _write(store, given.out)
     if given.readme:
-        put(NAME, render_summary(store.reports(NAME)))
+        parts = [render_summary(store.reports(NAME)), splits_sentence(_splits(store))]
+        put(NAME, "\n".join(part for part in parts if part))
     print(f"wrote {given.out}")
 
 
-def plan(datasets: str | None, models: str | None, *, threads: int, device: str = "cpu") -> Iterator[RunConfig]:
+def plan(
+    datasets: str | None, models: str | None, *, threads: int, device: str = "cpu", n_splits: int = 1
+) -> Iterator[RunConfig]:
     """Yield the runs in their order: cheap data sets first; in each, ours and boosted trees before slow models."""
     chosen: list[Dataset] = [dataset_named(name) for name in datasets.split(",")] if datasets else list(DATASETS)
     entries: list[Entry] = [entry_named(name) for name in models.split(",")] if models else list(MODELS)
-    for dataset in sorted(chosen, key=(*DATASETS, *OTHERS).index):
-        for entry in sorted(entries, key=ALL.index):
-            yield RunConfig(NAME, dataset.name, entry.name, threads=threads, device=device)
+    for split in range(n_splits):
+        for dataset in sorted(chosen, key=(*DATASETS, *OTHERS).index):
+            for entry in sorted(entries, key=ALL.index):
+                yield RunConfig(_suite(split), dataset.name, entry.name, threads=threads, device=device, split=split)
+
+
+def _suite(split: int) -> str:
+    return f"{NAME}-{split}" if split else NAME
+
+
+def _splits(store: Store) -> list[list[Report]]:
+    """Return the reports of every split that has any."""
+    return list(takewhile(bool, (list(store.reports(_suite(split))) for split in count())))
 
 
 def _is_to_be_redone(report: Report, given: argparse.Namespace) -> bool:
     return given.redo or (given.redo_if_loaded and report.is_loaded)
 
 
-def _line(report: Report) -> str:
-    name = f"{report.dataset:>18} {report.model:<13}"
+def _line(report: Report, split: int) -> str:
+    name = f"{report.dataset:>18} {report.model:<13}" + (f" split {split}" if split else "")
     if report.outcome != "done":
         return f"{name} {report.outcome}: {report.reason}"
     score = report.score(dataset_named(report.dataset).metric.name)
@@ -87,4 +104,5 @@ def _line(report: Report) -> str:
 
 def _write(store: Store, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_suite(store.reports(NAME), store.influences(NAME)))
+    parts = [render_suite(store.reports(NAME), store.influences(NAME)), render_splits(_splits(store))]
+    path.write_text("\n".join(f"{part.rstrip()}\n" for part in parts if part))

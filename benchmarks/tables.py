@@ -13,7 +13,7 @@ from benchmarks.models import ALL, OURS, Entry
 from benchmarks.scores import standard_error
 from benchmarks.store import Report
 
-__all__ = ["Duel", "Results", "markdown_table", "render_suite", "render_summary"]
+__all__ = ["Duel", "Results", "four_digits", "markdown_table", "mean_cells", "render_suite", "render_summary", "title"]
 
 _SUMMARY = (OURS, "lightgbm", "xgboost", "catboost", "ebm", "spline")
 
@@ -229,9 +229,13 @@ def _scores(results: Results, entries: Sequence[Entry]) -> str:
         errors = {entry.name: results.error(dataset, entry.name) for entry in entries}
         best = min((error for error in errors.values() if error is not None), default=None)
         cells = [_score_cell(results, dataset, entry, is_best=errors[entry.name] == best) for entry in entries]
-        sign = "↓" if dataset.metric.is_lower_better else "↑"
-        rows.append([f"{dataset.label}, {dataset.metric.label} {sign}", *cells])
+        rows.append([title(dataset), *cells])
     return markdown_table(["", *(entry.label for entry in entries)], rows)
+
+
+def title(dataset: Dataset) -> str:
+    """Return the name of a table with its score, and in which direction that is better."""
+    return f"{dataset.label}, {dataset.metric.label} {'↓' if dataset.metric.is_lower_better else '↑'}"
 
 
 def _score_cell(results: Results, dataset: Dataset, entry: Entry, *, is_best: bool) -> str:
@@ -239,11 +243,12 @@ def _score_cell(results: Results, dataset: Dataset, entry: Entry, *, is_best: bo
     if score is None:
         report = results.report(dataset.name, entry.name)
         return "–" if report is None or report.outcome == "unavailable" else "failed"
-    text = _four_digits(score) if dataset.metric.is_lower_better else f"{score:.4f}"
+    text = four_digits(score) if dataset.metric.is_lower_better else f"{score:.4f}"
     return f"**{text}**" if is_best else text
 
 
-def _four_digits(value: float) -> str:
+def four_digits(value: float) -> str:
+    """Return a positive number as text with four digits, more only where it has more before the point."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:#.4g}" if value >= 1 else f"{value:.4f}"
 
 
@@ -255,9 +260,13 @@ def _ranks(results: Results, entries: Sequence[Entry]) -> str:
         return ""
     rows = [[dataset.label, *(f"{ranks[entry.name]:g}" for entry in entries)] for dataset, ranks in counted]
     means = [sum(ranks[entry.name] for _, ranks in counted) / len(counted) for entry in entries]
-    marked = [f"**{mean:.2f}**" if mean == min(means) else f"{mean:.2f}" for mean in means]
-    rows.append([f"mean of {len(counted)}", *marked])
+    rows.append([f"mean of {len(counted)}", *mean_cells(means)])
     return markdown_table(["", *(entry.label for entry in entries)], rows)
+
+
+def mean_cells(means: Sequence[float]) -> list[str]:
+    """Return mean ranks as text, the best one marked."""
+    return [f"**{mean:.2f}**" if mean == min(means) else f"{mean:.2f}" for mean in means]
 
 
 def _wins(results: Results) -> str:

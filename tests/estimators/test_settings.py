@@ -107,6 +107,14 @@ def test_classifiers_are_large_earlier_judge_means_of_weights_and_cool_down_fast
     assert [settings(is_classes=flag).training.averaged_steps for flag in (False, True)] == [None, 32]
     for other in (settings(SMALL, is_classes=True), settings(is_classes=True, encoder="mlp")):
         assert other.training.averaged_steps is None
+        assert other.network.expert_dropout == 0
+
+
+def test_classes_are_learned_with_dropout_unless_something_is_said_against_it():
+    assert [settings(is_classes=flag).network.expert_dropout for flag in (False, True)] == [0, 0.1]
+    against = ({"expert_dropout": 0.0}, {"additivity": 0.9}, {"additivity": 1.0}, {"additivity": "auto"})
+    for given in (*against, {"variant": "nae-e"}, {"n_experts": 1}):
+        assert settings(is_classes=True, **given).network.expert_dropout == 0
 
 
 @pytest.mark.parametrize(("kind", "cooldown"), [(NAERegressor, 0.5), (NAEClassifier, 0.25)])
@@ -117,7 +125,7 @@ def test_an_estimator_says_whether_it_learns_classes(kind: type[NAERegressor | N
 def test_weight_decay_grows_with_the_pairs_of_features_per_row():
     assert settings(n_rows=16_000, n_features=8).training.weight_decay == 0.1
     assert settings(n_rows=4_330, n_features=30).training.weight_decay == pytest.approx(0.156, abs=0.001)
-    assert settings(n_rows=300, n_features=500).training.weight_decay == 2.0
+    assert settings(n_rows=300, n_features=500).training.weight_decay == 1.0
     assert settings(n_rows=300, n_features=500, weight_decay=0.5).training.weight_decay == 0.5
 
 

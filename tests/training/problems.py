@@ -19,7 +19,7 @@ N_ROWS = 64
 class Problem:
     """A product of two features, and a fresh network whenever it is asked for."""
 
-    def __init__(self, *, n_members: int = 2, n_experts: int = 3, gate: str = "additive") -> None:
+    def __init__(self, *, n_members: int = 2, n_experts: int = 3, gate: str = "additive", dropout: float = 0.0) -> None:
         random = np.random.default_rng(0)
         x = random.uniform(-1, 1, (N_ROWS, 2))
         self.columns = Columns((x[:, 0], x[:, 1]), ("a", "b"))
@@ -27,7 +27,13 @@ class Problem:
         self.cells: Cells = self.schema.locate(self.columns)
         self.target = (x[:, 0] * np.sign(x[:, 1]))[:, None]
         self.config = NetworkConfig(
-            n_experts=n_experts, n_active=n_experts, n_members=n_members, hidden_dim=8, gate=gate, gate_rank=4
+            n_experts=n_experts,
+            n_active=n_experts,
+            n_members=n_members,
+            hidden_dim=8,
+            gate=gate,
+            gate_rank=4,
+            expert_dropout=dropout,
         )
 
     def rows(self) -> TrainingRows:

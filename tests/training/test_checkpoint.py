@@ -28,18 +28,22 @@ class FileCheckpoints:
             raise ConnectionError
 
 
-def fit(checkpoints: FileCheckpoints | None, **config: object) -> tuple[torch.nn.Module, History]:
-    problem = Problem()
+def fit(
+    checkpoints: FileCheckpoints | None, *, dropout: float = 0.0, **config: object
+) -> tuple[torch.nn.Module, History]:
+    problem = Problem(dropout=dropout)
     network = problem.network()
-    history = train(
-        network,
-        problem.folded(np.arange(N_ROWS) % 4),
-        None,
-        make_loss("squared"),
-        TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
-        generator=torch.Generator().manual_seed(0),
-        checkpoints=checkpoints,
-    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        history = train(
+            network,
+            problem.folded(np.arange(N_ROWS) % 4),
+            None,
+            make_loss("squared"),
+            TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
+            generator=torch.Generator().manual_seed(0),
+            checkpoints=checkpoints,
+        )
     return network, history
 
 
@@ -50,8 +54,9 @@ def fit(checkpoints: FileCheckpoints | None, **config: object) -> tuple[torch.nn
         {"additivity": 0.9},
         {"schedule": "plateau", "patience": 2, "learning_rate": 0.05},
         {"schedule": "plateau", "patience": 2, "learning_rate": 0.05, "averaged_steps": 8},
+        {"dropout": 0.3},
     ],
-    ids=["cosine", "dial", "plateau", "averaged"],
+    ids=["cosine", "dial", "plateau", "averaged", "dropout"],
 )
 def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, config: dict[str, object]) -> None:
     expected, history = fit(None, **config)

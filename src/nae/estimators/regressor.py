@@ -79,10 +79,13 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     context_penalty : float or None
         Weight of the share that context has in the contributions' variance: 0.05 unless given, and none with
         ``encoder='mlp'``. Where ``additivity`` is asked for, it grows until the target is met.
-    expert_dropout, encoder_dropout : float
-        Shares dropped in training; the latter with ``encoder='mlp'`` only.
+    expert_dropout : float or None
+        Share of the experts' weights dropped in training; unless given, 0.1 where classes are learned without asking
+        for ``additivity``, and none elsewhere.
+    encoder_dropout : float
+        Share of the hidden units dropped in training, with ``encoder='mlp'`` only.
     weight_decay : float or None
-        Of AdamW; 0.1 unless given, and up to 2 where there are many pairs of features for every row.
+        Of AdamW; 0.1 unless given, and up to 1 where there are many pairs of features for every row.
     learning_rate : float
         Of AdamW. It stays until validation stops improving, then falls to zero.
     batch_size, max_epochs, early_stopping_rounds : int or None
@@ -162,7 +165,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         variation_penalty: float = 0.1,
         output_penalty: float | None = None,
         context_penalty: float | None = None,
-        expert_dropout: float = 0.0,
+        expert_dropout: float | None = None,
         encoder_dropout: float = 0.0,
         weight_decay: float | None = None,
         learning_rate: float = 5e-3,

@@ -37,10 +37,11 @@ class _Defaults:
     cooldown: float
     """Steps over which it falls, as a share of those before."""
     averaged_steps: int | None
+    expert_dropout: float
 
 
-_NUMBERS = _Defaults(n_large=32_000, n_looks=12, cooldown=0.5, averaged_steps=None)
-_CLASSES = _Defaults(n_large=10_000, n_looks=8, cooldown=0.25, averaged_steps=_EVALUATE_STEPS)
+_NUMBERS = _Defaults(n_large=32_000, n_looks=12, cooldown=0.5, averaged_steps=None, expert_dropout=0.0)
+_CLASSES = _Defaults(n_large=10_000, n_looks=8, cooldown=0.25, averaged_steps=_EVALUATE_STEPS, expert_dropout=0.1)
 
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},
@@ -97,7 +98,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
     for name in ("expert_dropout", "encoder_dropout"):
         _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
     if params["additivity"] == "auto":
-        params = {**params, "additivity": None}
+        params = {**params, "additivity": None, "expert_dropout": 0.0}  # the dial will steer it, see below
     elif isinstance(params["additivity"], str):
         raise ConfigError(f"additivity must be a number in [0, 1], 'auto' or None; got {params['additivity']!r}.")
     _check_number(params, "additivity", least=0, most=1, or_auto=True)
@@ -154,7 +155,8 @@ def _network(params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_feat
         )
     if gate == "auto":
         gate = "low-rank" if n_features * n_experts > 2 * params["gate_rank"] else "additive"
-    dropout = params["expert_dropout"]
+    has_own_dropout = params["variant"] == "nae" and n_experts > 1 and not is_mlp
+    dropout = _given(params["expert_dropout"], defaults.expert_dropout if has_own_dropout else 0.0)
     if params["additivity"] is not None or is_small:
         dropout = 0.0  # its noise would count as context; with few rows, weights must equal repetition
     return NetworkConfig(
@@ -186,7 +188,7 @@ def _training(
     has_dial = params["additivity"] is not None
     return TrainingConfig(
         learning_rate=params["learning_rate"],
-        weight_decay=_given(params["weight_decay"], min(2.0, max(0.1, 0.75 * n_features**2 / n_rows))),
+        weight_decay=_given(params["weight_decay"], min(1.0, max(0.1, 0.75 * n_features**2 / n_rows))),
         batch_size=batch_size,
         max_epochs=max_epochs,
         patience=patience,

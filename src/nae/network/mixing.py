@@ -18,16 +18,25 @@ from nae.network.interpolation import sum_by_slot
 __all__ = ["mix_experts"]
 
 _BLOCK = 2**18  # expert values in a block: one megabyte in single precision
+_CHANCES = 256  # a byte decides whether an expert is kept: eight from one draw
 
 
 def mix_experts(
-    experts: Tensor, logits: Tensor, bias: Tensor, cells: RowCells, weight: Tensor, *, n_outputs: int
+    experts: Tensor,
+    logits: Tensor,
+    bias: Tensor,
+    cells: RowCells,
+    weight: Tensor,
+    *,
+    n_outputs: int,
+    dropout: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     """Return contributions (B, O, F, M), and the mean routing (K, F, M) over the rows with their weights.
 
     ``experts`` are on slots, (F * S, K * O * M); ``logits`` on rows, (M, B, K * F), their ``bias`` (M, 1, K * F) apart.
+    So large a share of the routing is dropped at random (to the next 256th), and the rest scaled up.
     """
-    rows = _Rows(cells, weight / len(weight), n_outputs)
+    rows = _Rows(cells, weight / len(weight), n_outputs, n_kept=max(1, round(_CHANCES * (1 - dropout))))
     mixed: tuple[Tensor, Tensor] = _Mix.apply(experts, logits, bias, rows)  # type: ignore[no-untyped-call]
     return mixed
 
@@ -39,6 +48,7 @@ class _Rows:
     cells: RowCells
     share: Tensor  # (B,), of each row in the mean
     n_outputs: int
+    n_kept: int  # of 256 experts
 
 
 class _Mix(torch.autograd.Function):
@@ -54,6 +64,7 @@ class _Mix(torch.autograd.Function):
         routing = table.new_empty(n_rows, n_experts, n_features, n_members)
         mixed = table.new_empty(n_rows, n_outputs, n_features, n_members)
         mean = torch.zeros_like(offset)
+        kept = _draw(routing.shape, rows.n_kept) if rows.n_kept < _CHANCES else None
         for part in _blocks(experts):
             ends, their_weights = slots[part].flatten(0, 1), weights[part].flatten(0, 1)
             own = fn.embedding_bag(ends, table, per_sample_weights=their_weights, mode="sum")
@@ -61,30 +72,44 @@ class _Mix(torch.autograd.Function):
             own_logits = torch.empty_like(routing[part])
             torch.add(logits[:, part].permute(1, 2, 0), offset, out=own_logits.flatten(1, 2))
             torch.softmax(own_logits, dim=1, out=routing[part])
-            torch.sum(experts[part] * routing[part].unsqueeze(2), dim=1, out=mixed[part])
-            mean += (share[part] @ routing[part].flatten(1)).view_as(mean)
-        ctx.save_for_backward(experts, routing, share)
-        ctx.cells, ctx.n_slots = cells, len(table)
+            used = routing[part] if kept is None else routing[part] * _scale(kept[part], rows.n_kept, routing.dtype)
+            torch.sum(experts[part] * used.unsqueeze(2), dim=1, out=mixed[part])
+            mean += (share[part] @ used.flatten(1)).view_as(mean)
+        ctx.save_for_backward(experts, routing, share, kept)
+        ctx.cells, ctx.n_slots, ctx.n_kept = cells, len(table), rows.n_kept
         return mixed, mean.view(n_experts, n_features, n_members)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_mixed: Tensor, d_mean: Tensor) -> tuple[Tensor | None, ...]:
-        experts, routing, share = ctx.saved_tensors
+        experts, routing, share, kept = ctx.saved_tensors
         n_rows, n_experts, n_outputs, n_features, n_members = experts.shape
         d_experts = experts.new_empty(n_rows, n_features, n_experts, n_outputs, n_members)
         d_logits = experts.new_empty(n_members, n_rows, n_experts * n_features)
         d_offset = experts.new_zeros(n_experts * n_features, n_members)
         for part in _blocks(experts):
             slope = d_mixed[part].unsqueeze(1)
-            d_experts[part] = (routing[part].unsqueeze(2) * slope).permute(0, 3, 1, 2, 4)
-            d_routing = torch.addcmul((experts[part] * slope).sum(dim=2), share[part].view(-1, 1, 1, 1), d_mean)
-            parts = routing[part] * d_routing
+            used = routing[part] if kept is None else routing[part] * _scale(kept[part], ctx.n_kept, routing.dtype)
+            d_experts[part] = (used.unsqueeze(2) * slope).permute(0, 3, 1, 2, 4)
+            d_used = torch.addcmul((experts[part] * slope).sum(dim=2), share[part].view(-1, 1, 1, 1), d_mean)
+            parts = used * d_used
             d_own = torch.addcmul(parts, routing[part], parts.sum(dim=1, keepdim=True), value=-1).flatten(1, 2)
             d_logits[:, part] = d_own.permute(2, 0, 1)
             d_offset += d_own.sum(dim=0)
         d_table = sum_by_slot(d_experts.view(1, n_rows * n_features, -1), ctx.cells, ctx.n_slots, n_ends=2)[0]
         return d_table, d_logits, d_offset.T.unsqueeze(1), None
+
+
+def _draw(shape: torch.Size, n_kept: int) -> Tensor:
+    """Return which experts are kept, ``n_kept`` of 256 in the mean."""
+    n_words = -(-shape.numel() // 8)
+    words = torch.empty(n_words, dtype=torch.int64).random_(-(2**63), None)
+    return (words.view(torch.uint8)[: shape.numel()] < n_kept).view(shape)
+
+
+def _scale(kept: Tensor, n_kept: int, dtype: torch.dtype) -> Tensor:
+    """Return what the routing is multiplied by: nothing is lost in the mean."""
+    return kept.to(dtype).mul_(_CHANCES / n_kept)
 
 
 def _blocks(experts: Tensor) -> Iterator[slice]:

@@ -109,13 +109,16 @@ class Network(nn.Module):
         if experts.is_cuda or not self._has_plain_softmax:
             return self.route(*self.interpolate(experts, terms, cells), weight, members)
         logits = self.gate.logits(interpolate_sum(terms, cells), members)
-        contributions, mean_routing = mix_experts(experts, *logits, cells, weight, n_outputs=self.n_outputs)
+        dropout = self.config.expert_dropout if self.training else 0.0
+        contributions, mean_routing = mix_experts(
+            experts, *logits, cells, weight, n_outputs=self.n_outputs, dropout=dropout
+        )
         return Routed(contributions.sum(dim=2) + self.intercept[:, members], contributions, mean_routing)
 
     @property
     def _has_plain_softmax(self) -> bool:
         config = self.config
-        is_whole = config.n_active == config.n_experts > 1 and not config.expert_dropout
+        is_whole = config.n_active == config.n_experts > 1
         return config.routing == "softmax" and is_whole and self.gate.sums_features
 
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:

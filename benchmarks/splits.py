@@ -1,0 +1,111 @@
+"""Small tables on several splits: a few hundred test rows say little about which model is the better one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import Dataset
+from benchmarks.models import OURS, Entry
+from benchmarks.store import Report
+from benchmarks.tables import Results, four_digits, markdown_table, mean_cells, title
+
+__all__ = ["Splits", "render_splits", "splits_sentence"]
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The tables that every ranked model has run on, split for split."""
+
+    results: tuple[Results, ...]
+    datasets: tuple[Dataset, ...]
+    entries: tuple[Entry, ...]
+
+    @classmethod
+    def of(cls, reports: Iterable[Iterable[Report]]) -> "Splits | None":
+        """Return what the reports of several splits have in common; None where that is nothing."""
+        results = tuple(Results(tuple(each)) for each in reports)
+        if len(results) < 2:
+            return None
+        entries = tuple(entry for entry in results[-1].contenders(results[-1].entries) if entry.is_ranked)
+        datasets = tuple(
+            dataset
+            for dataset in results[-1].datasets
+            if all(each.error(dataset, entry.name) is not None for each in results for entry in entries)
+        )
+        return cls(results, datasets, entries) if datasets and OURS in {entry.name for entry in entries} else None
+
+    def scores(self, dataset: Dataset, model: str) -> NDArray[np.float64]:
+        """Return the score on every split."""
+        return np.array([each.score(dataset, model) for each in self.results], dtype=np.float64)
+
+    def ranks(self, dataset: Dataset, model: str) -> NDArray[np.float64]:
+        """Return the rank on every split."""
+        found = [each.ranks(dataset, self.entries) for each in self.results]
+        return np.array([ranks[model] for ranks in found if ranks], dtype=np.float64)
+
+    def mean_rank(self, model: str) -> float:
+        """Return the mean over all tables and splits."""
+        return float(np.mean([self.ranks(dataset, model) for dataset in self.datasets]))
+
+    def n_wins(self, dataset: Dataset, model: str) -> int:
+        """Return on how many splits ours is better."""
+        sign = -1 if dataset.metric.is_lower_better else 1
+        return int(np.sum(sign * self.scores(dataset, OURS) > sign * self.scores(dataset, model)))
+
+
+def render_splits(reports: Iterable[Iterable[Report]]) -> str:
+    """Return the section of a page: means over splits, ranks and wins; nothing where there is one split alone."""
+    splits = Splits.of(reports)
+    if splits is None:
+        return ""
+    entries, n = splits.entries, len(splits.results)
+    header = ["", *(entry.label for entry in entries)]
+    scores = [[title(each), *_score_cells(splits, each)] for each in splits.datasets]
+    ranks = [
+        [each.label, *(f"{splits.ranks(each, entry.name).mean():.1f}" for entry in entries)] for each in splits.datasets
+    ]
+    ranks.append(["mean", *mean_cells([splits.mean_rank(entry.name) for entry in entries])])
+    peers = [entry for entry in entries if entry.name != OURS]
+    wins = [[each.label, *(f"{splits.n_wins(each, entry.name)} of {n}" for entry in peers)] for each in splits.datasets]
+    wins.append(["all", *(_all_wins(splits, entry) for entry in peers)])
+    return "\n\n".join(
+        [
+            "## Several splits",
+            f"Means of {n} splits of the rows, ± their standard error; the first split is that of the tables above.",
+            markdown_table(header, scores),
+            "Mean ranks:",
+            markdown_table(header, ranks),
+            "Splits on which NAE is better:",
+            markdown_table(["", *(entry.label for entry in peers)], wins),
+        ]
+    )
+
+
+def splits_sentence(reports: Iterable[Iterable[Report]]) -> str:
+    """Return the mean ranks as a sentence; nothing where there is one split alone."""
+    splits = Splits.of(reports)
+    if splits is None:
+        return ""
+    means = sorted((splits.mean_rank(entry.name), entry.label) for entry in splits.entries)
+    tables = ", ".join(each.label for each in splits.datasets)
+    places = ", ".join(f"{label} {mean:.2f}" for mean, label in means)
+    return f"Small tables on {len(splits.results)} splits each ({tables}), mean rank: {places}."
+
+
+def _score_cells(splits: Splits, dataset: Dataset) -> list[str]:
+    found = [splits.scores(dataset, entry.name) for entry in splits.entries]
+    best = (min if dataset.metric.is_lower_better else max)(each.mean() for each in found)
+    cells = []
+    for scores in found:
+        doubt = scores.std(ddof=1) / np.sqrt(len(scores))
+        mean = four_digits(scores.mean()) if dataset.metric.is_lower_better else f"{scores.mean():.4f}"
+        text = f"{mean} ± {doubt:,.0f}" if doubt >= 100 else f"{mean} ± {doubt:.2g}"
+        cells.append(f"**{text}**" if scores.mean() == best else text)
+    return cells
+
+
+def _all_wins(splits: Splits, entry: Entry) -> str:
+    n_wins = sum(splits.n_wins(dataset, entry.name) for dataset in splits.datasets)
+    return f"{n_wins} of {len(splits.datasets) * len(splits.results)}"

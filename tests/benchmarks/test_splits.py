@@ -1,0 +1,71 @@
+"""Several splits of a table: what is averaged, ranked and counted, and how they are run."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import main
+from benchmarks.splits import Splits, render_splits, splits_sentence
+from benchmarks.store import Report
+from benchmarks.suite import plan
+from tests.benchmarks.generated import make_table, write_table
+
+
+def reports(**scores: float) -> list[Report]:
+    """Return a split's reports: concrete_nae=3.0 is an RMSE, magic_nae=0.9 an AUC."""
+    found = []
+    for name, score in scores.items():
+        dataset, model = name.split("_")
+        given = {"auc" if dataset == "magic" else "rmse": score}
+        found.append(Report(dataset, model, "done", **given))  # type: ignore[arg-type]
+    return found
+
+
+FIRST = reports(
+    concrete_nae=4.0, concrete_linear=9.0, concrete_ebm=3.5, magic_nae=0.93, magic_linear=0.84, magic_ebm=0.9
+)
+SECOND = reports(concrete_nae=3.0, concrete_linear=8.0, concrete_ebm=3.5, magic_nae=0.95, magic_linear=0.86)
+
+
+def test_means_ranks_and_wins_are_those_of_all_splits() -> None:
+    page = render_splits([FIRST, SECOND])
+    assert "| Concrete, RMSE ↓ | **3.500 ± 0.5** | 8.500 ± 0.5 | **3.500 ± 0** |" in page
+    assert "| Concrete | 1.5 | 3.0 | 1.5 |" in page
+    assert "| Concrete | 2 of 2 | 1 of 2 |" in page
+    assert "Magic" not in page  # EBM did not run there on the second split
+
+
+def test_a_score_that_should_be_high_is_won_by_the_higher_one() -> None:
+    splits = Splits.of([reports(magic_nae=0.93, magic_linear=0.94), reports(magic_nae=0.95, magic_linear=0.86)])
+    assert splits is not None
+    (dataset,) = splits.datasets
+    assert splits.n_wins(dataset, "linear") == 1
+    assert splits.ranks(dataset, "nae").tolist() == [2, 1]
+    sentence = splits_sentence([reports(magic_nae=0.93, magic_linear=0.84), reports(magic_nae=0.95, magic_linear=0.86)])
+    assert sentence == "Small tables on 2 splits each (Magic), mean rank: NAE 1.00, linear 2.00."
+
+
+def test_one_split_alone_is_not_shown() -> None:
+    assert render_splits([FIRST]) == splits_sentence([FIRST]) == ""
+
+
+def test_every_split_is_a_suite_of_its_own() -> None:
+    found = list(plan("concrete", "linear", threads=1, n_splits=3))
+    assert [(config.suite, config.split) for config in found] == [("suite", 0), ("suite-1", 1), ("suite-2", 2)]
+
+
+def test_the_command_runs_other_rows_and_does_not_repeat_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NAE_DATA", str(tmp_path))
+    write_table(tmp_path, "concrete", make_table("regression"))
+    store = tmp_path / "runs"
+    command = ["suite", "--datasets", "concrete", "--models", "linear", "--threads", "1", "--store", str(store)]
+    main([*command, "--splits", "2", "--out", str(tmp_path / "suite.md")])
+    assert "split 1" in capsys.readouterr().out
+    scores = [
+        Report.loads((store / name / "concrete/linear/report.json").read_text()).rmse for name in ("suite", "suite-1")
+    ]
+    assert scores[0] != scores[1]
+    main([*command, "--splits", "2", "--out", str(tmp_path / "suite.md")])
+    assert "split 1" not in capsys.readouterr().out
