@@ -33,17 +33,15 @@ def fit(
 ) -> tuple[torch.nn.Module, History]:
     problem = Problem(dropout=dropout)
     network = problem.network()
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        history = train(
-            network,
-            problem.folded(np.arange(N_ROWS) % 4),
-            None,
-            make_loss("squared"),
-            TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
-            generator=torch.Generator().manual_seed(0),
-            checkpoints=checkpoints,
-        )
+    history = train(
+        network,
+        problem.folded(np.arange(N_ROWS) % 4),
+        None,
+        make_loss("squared"),
+        TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
+        generator=torch.Generator().manual_seed(0),
+        checkpoints=checkpoints,
+    )
     return network, history
 
 

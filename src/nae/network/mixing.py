@@ -13,12 +13,12 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from nae.network.cells import RowCells
+from nae.network.dropout import Dropped
 from nae.network.interpolation import sum_by_slot
 
 __all__ = ["mix_experts"]
 
 _BLOCK = 2**18  # expert values in a block: one megabyte in single precision
-_CHANCES = 256  # a byte decides whether an expert is kept: eight from one draw
 
 
 def mix_experts(
@@ -29,14 +29,13 @@ def mix_experts(
     weight: Tensor,
     *,
     n_outputs: int,
-    dropout: float = 0.0,
+    dropped: Dropped | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return contributions (B, O, F, M), and the mean routing (K, F, M) over the rows with their weights.
 
     ``experts`` are on slots, (F * S, K * O * M); ``logits`` on rows, (M, B, K * F), their ``bias`` (M, 1, K * F) apart.
-    So large a share of the routing is dropped at random (to the next 256th), and the rest scaled up.
     """
-    rows = _Rows(cells, weight / len(weight), n_outputs, n_kept=max(1, round(_CHANCES * (1 - dropout))))
+    rows = _Rows(cells, weight / len(weight), n_outputs, dropped)
     mixed: tuple[Tensor, Tensor] = _Mix.apply(experts, logits, bias, rows)  # type: ignore[no-untyped-call]
     return mixed
 
@@ -48,7 +47,11 @@ class _Rows:
     cells: RowCells
     share: Tensor  # (B,), of each row in the mean
     n_outputs: int
-    n_kept: int  # of 256 experts
+    dropped: Dropped | None
+
+    def thin(self, routing: Tensor, part: slice) -> Tensor:
+        """Return the routing of some rows without what is dropped."""
+        return routing if self.dropped is None else self.dropped.thin(routing, part)
 
 
 class _Mix(torch.autograd.Function):
@@ -64,7 +67,6 @@ class _Mix(torch.autograd.Function):
         routing = table.new_empty(n_rows, n_experts, n_features, n_members)
         mixed = table.new_empty(n_rows, n_outputs, n_features, n_members)
         mean = torch.zeros_like(offset)
-        kept = _draw(routing.shape, rows.n_kept) if rows.n_kept < _CHANCES else None
         for part in _blocks(experts):
             ends, their_weights = slots[part].flatten(0, 1), weights[part].flatten(0, 1)
             own = fn.embedding_bag(ends, table, per_sample_weights=their_weights, mode="sum")
@@ -72,44 +74,33 @@ class _Mix(torch.autograd.Function):
             own_logits = torch.empty_like(routing[part])
             torch.add(logits[:, part].permute(1, 2, 0), offset, out=own_logits.flatten(1, 2))
             torch.softmax(own_logits, dim=1, out=routing[part])
-            used = routing[part] if kept is None else routing[part] * _scale(kept[part], rows.n_kept, routing.dtype)
+            used = rows.thin(routing[part], part)
             torch.sum(experts[part] * used.unsqueeze(2), dim=1, out=mixed[part])
             mean += (share[part] @ used.flatten(1)).view_as(mean)
-        ctx.save_for_backward(experts, routing, share, kept)
-        ctx.cells, ctx.n_slots, ctx.n_kept = cells, len(table), rows.n_kept
+        ctx.save_for_backward(experts, routing)
+        ctx.rows, ctx.n_slots = rows, len(table)
         return mixed, mean.view(n_experts, n_features, n_members)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_mixed: Tensor, d_mean: Tensor) -> tuple[Tensor | None, ...]:
-        experts, routing, share, kept = ctx.saved_tensors
+        experts, routing = ctx.saved_tensors
+        rows: _Rows = ctx.rows
         n_rows, n_experts, n_outputs, n_features, n_members = experts.shape
         d_experts = experts.new_empty(n_rows, n_features, n_experts, n_outputs, n_members)
         d_logits = experts.new_empty(n_members, n_rows, n_experts * n_features)
         d_offset = experts.new_zeros(n_experts * n_features, n_members)
         for part in _blocks(experts):
             slope = d_mixed[part].unsqueeze(1)
-            used = routing[part] if kept is None else routing[part] * _scale(kept[part], ctx.n_kept, routing.dtype)
+            used = rows.thin(routing[part], part)
             d_experts[part] = (used.unsqueeze(2) * slope).permute(0, 3, 1, 2, 4)
-            d_used = torch.addcmul((experts[part] * slope).sum(dim=2), share[part].view(-1, 1, 1, 1), d_mean)
+            d_used = torch.addcmul((experts[part] * slope).sum(dim=2), rows.share[part].view(-1, 1, 1, 1), d_mean)
             parts = used * d_used
             d_own = torch.addcmul(parts, routing[part], parts.sum(dim=1, keepdim=True), value=-1).flatten(1, 2)
             d_logits[:, part] = d_own.permute(2, 0, 1)
             d_offset += d_own.sum(dim=0)
-        d_table = sum_by_slot(d_experts.view(1, n_rows * n_features, -1), ctx.cells, ctx.n_slots, n_ends=2)[0]
+        d_table = sum_by_slot(d_experts.view(1, n_rows * n_features, -1), rows.cells, ctx.n_slots, n_ends=2)[0]
         return d_table, d_logits, d_offset.T.unsqueeze(1), None
-
-
-def _draw(shape: torch.Size, n_kept: int) -> Tensor:
-    """Return which experts are kept, ``n_kept`` of 256 in the mean."""
-    n_words = -(-shape.numel() // 8)
-    words = torch.empty(n_words, dtype=torch.int64).random_(-(2**63), None)
-    return (words.view(torch.uint8)[: shape.numel()] < n_kept).view(shape)
-
-
-def _scale(kept: Tensor, n_kept: int, dtype: torch.dtype) -> Tensor:
-    """Return what the routing is multiplied by: nothing is lost in the mean."""
-    return kept.to(dtype).mul_(_CHANCES / n_kept)
 
 
 def _blocks(experts: Tensor) -> Iterator[slice]:

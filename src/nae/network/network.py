@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as fn
 from torch import Tensor, nn
 
 from nae._typing import Array, BoolArray, IntArray
 from nae.network.cells import RowCells
 from nae.network.config import NetworkConfig
+from nae.network.dropout import Dropped, drop
 from nae.network.gates import GATES, Gate
 from nae.network.groups import Groups, group_features
 from nae.network.interpolation import interpolate, interpolate_sum
@@ -42,6 +42,7 @@ class Network(nn.Module):
 
     inputs: Tensor
     live: Tensor | None  # (F, 1, 1), zero for features that never vary; None where all do
+    noise: Tensor | None  # counts the random numbers of dropout; None without it
 
     def __init__(
         self,
@@ -83,6 +84,8 @@ class Network(nn.Module):
         # A feature that never varies could still carry what others do to each other: its experts stay at zero.
         live = None if constant is None or not constant.any() else torch.as_tensor(~constant, dtype=dtype)
         self.register_buffer("live", None if live is None else live.view(-1, 1, 1), persistent=False)
+        noise = torch.randint(2**62, (), generator=generator) if config.expert_dropout else None
+        self.register_buffer("noise", noise, persistent=False)
         self.groups = None if is_paper else group_features(inputs)
 
     def forward(
@@ -109,11 +112,19 @@ class Network(nn.Module):
         if experts.is_cuda or not self._has_plain_softmax:
             return self.route(*self.interpolate(experts, terms, cells), weight, members)
         logits = self.gate.logits(interpolate_sum(terms, cells), members)
-        dropout = self.config.expert_dropout if self.training else 0.0
+        dropped = self._drop(len(weight), n_members=logits[0].shape[0])
         contributions, mean_routing = mix_experts(
-            experts, *logits, cells, weight, n_outputs=self.n_outputs, dropout=dropout
+            experts, *logits, cells, weight, n_outputs=self.n_outputs, dropped=dropped
         )
         return Routed(contributions.sum(dim=2) + self.intercept[:, members], contributions, mean_routing)
+
+    def _drop(self, n_rows: int, *, n_members: int) -> Dropped | None:
+        """Draw the weights that a step goes without."""
+        # PAPER: an expert's weight is dropped and the rest scaled up; training only, so bounds are not touched.
+        if not self.training or self.noise is None:
+            return None
+        shape = torch.Size((n_rows, self.config.n_experts, self.n_features, n_members))
+        return drop(shape, self.config.expert_dropout, self.noise)
 
     @property
     def _has_plain_softmax(self) -> bool:
@@ -169,9 +180,9 @@ class Network(nn.Module):
             routing = ROUTINGS[config.routing](
                 logits.unflatten(1, (config.n_experts, -1)), config.n_active, self.training, config.temperature
             )
-        if self.training and config.expert_dropout:
-            # PAPER: an expert's weight is dropped and the rest scaled up; training only, so bounds are not touched.
-            routing = fn.dropout(routing, config.expert_dropout)
+        dropped = self._drop(len(routing), n_members=routing.shape[-1])
+        if dropped is not None:
+            routing = dropped.thin(routing)
         contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
         mean_routing = (weight / len(weight) @ routing.flatten(1)).view(routing.shape[1:])
         score = contributions.sum(dim=2) + self.intercept[:, members]

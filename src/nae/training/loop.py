@@ -347,7 +347,9 @@ class _Run:
         tensors |= with_prefix("optimiser", self.optimiser.tensors())
         if self.mean is not None:
             tensors |= with_prefix("mean", self.mean.tensors())
-        tensors |= {"generator": generator.get_state(), "noise": self._noise()}
+        tensors["generator"] = generator.get_state()
+        if self.network.noise is not None:
+            tensors["noise"] = self.network.noise
         if self._best is not None:
             tensors |= with_prefix("best", self._best.state)
         if self.dial is not None:
@@ -361,18 +363,6 @@ class _Run:
         }
         return RunState(tensors, values)
 
-    def _noise(self) -> Tensor:
-        """Return the state of the random numbers that dropout draws."""
-        device = self.network.intercept.device
-        return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-    def _set_noise(self, state: Tensor) -> None:
-        device = self.network.intercept.device
-        if device.type == "cuda":
-            torch.cuda.set_rng_state(state, device)
-        else:
-            torch.set_rng_state(state)
-
     def go_on_from(self, state: RunState | None, generator: torch.Generator) -> None:
         """Take over a state; None is the beginning."""
         if state is None:
@@ -380,8 +370,8 @@ class _Run:
         self.network.load_state_dict(without_prefix("network", state.tensors))
         self.optimiser.load(without_prefix("optimiser", state.tensors))
         generator.set_state(state.tensors["generator"].cpu())
-        if "noise" in state.tensors:
-            self._set_noise(state.tensors["noise"].cpu())
+        if self.network.noise is not None:
+            self.network.noise.copy_(state.tensors["noise"])
         if self.mean is not None:
             self.mean.load(without_prefix("mean", state.tensors))
         self.n_steps, self.cooling_from = state.values["n_steps"], state.values["cooling_from"]

@@ -1,0 +1,58 @@
+"""Which experts' weights are dropped in a step: the same ones on every device.
+
+Random bytes come from SplitMix64 (Steele, Lea and Flood, 2014), a hash of a counter. The counter is a tensor, so that
+a step captured on a GPU moves it on, and a training that is cut short goes on with the same noise.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["Dropped", "drop"]
+
+_CHANCES = 256  # a byte decides whether a weight is kept: eight of them from one word
+
+
+def _signed(word: int) -> int:
+    return word - 2**64 if word >= 2**63 else word
+
+
+_STEP = _signed(0x9E3779B97F4A7C15)
+_ROUNDS = ((30, _signed(0xBF58476D1CE4E5B9)), (27, _signed(0x94D049BB133111EB)))
+_LAST_SHIFT = 31
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """The weights that are kept, and by how much they are scaled up: nothing is lost in the mean."""
+
+    kept: Tensor  # (B, K, F, M), boolean
+    factor: float
+
+    def thin(self, routing: Tensor, rows: slice = slice(None)) -> Tensor:
+        """Return the weights of some rows without those that are dropped."""
+        return routing * self.kept[rows].to(routing.dtype).mul_(self.factor)
+
+
+def drop(shape: torch.Size, share: float, counter: Tensor) -> Dropped | None:
+    """Draw what is dropped, ``share`` of it to the next 256th; None where that is nothing."""
+    n_kept = max(1, round(_CHANCES * (1 - share)))
+    if n_kept == _CHANCES:
+        return None
+    return Dropped((_random_bytes(shape.numel(), counter) < n_kept).view(shape), _CHANCES / n_kept)
+
+
+def _random_bytes(n: int, counter: Tensor) -> Tensor:
+    """Return so many random bytes and move the counter on."""
+    n_words = -(-n // 8)
+    words = torch.arange(n_words, device=counter.device).add_(counter).mul_(_STEP)
+    counter += n_words
+    for shift, factor in _ROUNDS:
+        _fold(words, shift).mul_(factor)
+    return _fold(words, _LAST_SHIFT).view(torch.uint8)[:n]
+
+
+def _fold(words: Tensor, n_bits: int) -> Tensor:
+    """Combine each word with itself, shifted to the right; zeros come in from the left."""
+    return words.bitwise_xor_((words >> n_bits).bitwise_and_(2 ** (64 - n_bits) - 1))

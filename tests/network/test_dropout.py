@@ -1,0 +1,63 @@
+"""Dropped weights: how many, which, and in training alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from nae.network import NetworkConfig
+from nae.network.cells import RowCells
+from nae.network.dropout import _random_bytes, drop
+from nae.network.network import Network
+
+
+def test_random_bytes_are_those_of_splitmix64() -> None:
+    counter = torch.tensor(1)
+    found = _random_bytes(24, counter).numpy().view("<u8")
+    # The first numbers of the published generator whose state is zero.
+    assert [hex(word) for word in found] == ["0xe220a8397b1dcdaf", "0x6e789e6aa1b965f4", "0x6c45d188009454f"]
+    assert int(counter) == 4
+    assert _random_bytes(8, counter).numpy().view("<u8")[0] == 0xF88BB8A8724C81EC
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.999])
+def test_the_share_is_dropped_to_the_next_256th(share: float) -> None:
+    found = drop(torch.Size((7, 11, 13, 999)), share, torch.tensor(5))
+    assert found is not None
+    chance = max(1, round(256 * (1 - share))) / 256
+    assert found.kept.double().mean() == pytest.approx(chance, abs=5 * (chance * (1 - chance) / 1e6) ** 0.5)
+    assert found.factor == pytest.approx(1 / chance)
+    routing = torch.rand(found.kept.shape, dtype=torch.float64)
+    assert torch.equal(found.thin(routing[2:4], slice(2, 4)), (routing * found.kept.double() * found.factor)[2:4])
+
+
+def test_nothing_is_drawn_where_next_to_nothing_is_dropped() -> None:
+    counter = torch.tensor(5)
+    assert drop(torch.Size((2, 2, 2, 2)), 0.001, counter) is None
+    assert int(counter) == 5
+
+
+def test_noise_is_for_training_and_keeps_the_mean() -> None:
+    random = np.random.default_rng(0)
+    config = NetworkConfig(n_experts=4, n_active=4, n_members=2, hidden_dim=8, gate="additive", expert_dropout=0.3)
+    generator = torch.Generator().manual_seed(0)
+    network = Network(config, random.normal(size=(3, 5, 4)), 1, generator=generator, dtype=torch.float64)
+    slot = torch.as_tensor(random.integers(0, 4, (50, 3)) + np.arange(3) * 5)
+    cells = RowCells(slot, torch.as_tensor(random.random((50, 3))))
+    noisy = torch.stack([network(cells).score.detach() for _ in range(600)])
+    network.eval()
+    quiet = network(cells).score.detach()
+    assert torch.equal(network(cells).score, quiet)
+    gap = (noisy.mean(dim=0) - quiet) / (noisy.std(dim=0) / 600**0.5)
+    assert 0.8 < gap.std() < 1.2  # no more than chance
+
+
+def test_networks_without_dropout_draw_nothing_from_the_generator() -> None:
+    states = []
+    for share in (0.0, 0.1):
+        generator = torch.Generator().manual_seed(0)
+        config = NetworkConfig(n_experts=2, n_active=2, hidden_dim=4, expert_dropout=share)
+        network = Network(config, np.ones((1, 2, 3)), 1, generator=generator)
+        states.append(generator.get_state())
+        assert (network.noise is None) == (share == 0)
+        assert "noise" not in network.state_dict()
+    assert not torch.equal(*states)
