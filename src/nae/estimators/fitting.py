@@ -105,7 +105,7 @@ def prepare(
     """Place knots, locate the rows and make tensors of them."""
     if schema is None:
         kinds = infer_kinds(rows.columns, feature_types)
-        schema = build_schema(rows.columns, kinds, rows.weight, n_knots=settings.n_knots, n_levels=settings.n_levels)
+        schema = build_schema(rows.columns, kinds, rows.weight, **settings.table_sizes)
     cells = schema.locate(rows.columns)
     if settings.network.encoder == "mlp":
         inputs = quantile_inputs(schema, rows.columns, np.random.default_rng(seed))

@@ -216,7 +216,7 @@ class Learner(Parameters):
         total = survey.weight if survey.is_whole else None
         settings = self._resolve(survey.n_rows, total=total, n_features=len(roles.features))
         state = self._state_to_continue(roles.features, len(roles.features), task)
-        schema = self.model_.schema if state else survey.schema(n_knots=settings.n_knots, n_levels=settings.n_levels)
+        schema = self.model_.schema if state else survey.schema(**settings.table_sizes)
         if state is None:  # where levels were too many to be counted, the survey has said so
             known = [one for one, column in zip(schema.features, survey.columns, strict=True) if column.levels.is_exact]
             warn_of_names(known, [survey.n_rows] * len(known), stacklevel=5)

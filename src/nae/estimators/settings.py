@@ -22,6 +22,8 @@ _FINE = (
 )
 _FINE_LOOKS = 16
 
+_LEVEL_ROWS, _LEVEL_SHARE = 20, 0.01  # a level with so many rows, or with so many of them, has an effect of its own
+
 _MAX_STEPS = 12_000
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
 
@@ -60,11 +62,18 @@ class Settings:
     """Most knots of a number."""
     n_levels: int
     """Most levels of a category with a slot of their own."""
+    least_share: float
+    """Levels that fill less of their column share a slot."""
     n_ramps: int
     is_small: bool
     validation_size: float
     n_folds: int | None
     """Members hold out one of so many parts of the rows each; None holds out one part for all."""
+
+    @property
+    def table_sizes(self) -> dict[str, Any]:
+        """What decides how many slots a feature has."""
+        return {"n_knots": self.n_knots, "n_levels": self.n_levels, "least_share": self.least_share}
 
     @property
     def dtype(self) -> torch.dtype:
@@ -115,6 +124,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
         training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network),
         n_knots=n_knots,
         n_levels=n_levels,
+        least_share=0.0 if is_mlp else min(_LEVEL_ROWS / n_rows, _LEVEL_SHARE),
         n_ramps=params["n_ramps"] or (64 if is_fine else 48),
         is_small=is_small,
         validation_size=params["validation_size"],

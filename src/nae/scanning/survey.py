@@ -56,11 +56,11 @@ class ColumnSurvey:
         self.values.merge(other.values)
         self.levels.merge(other.levels)
 
-    def feature(self, *, n_knots: int, n_levels: int) -> Feature:
+    def feature(self, *, n_knots: int, n_levels: int, least_share: float = 0.0) -> Feature:
         """Return the feature: knots or levels placed by what was seen."""
         counts = self.levels.counts()
         if self.kind == "category" and counts:
-            levels, rare = rank_levels(counts, n_levels)
+            levels, rare = rank_levels(counts, n_levels, least_share=least_share)
             return Category(self.name, levels, rare, has_missing=self.has_missing, reason=self.reason)
         values, weights = self.values.distribution()
         knots = place_knots(values, weights, n_knots) + 0.0  # -0.0 becomes 0.0
@@ -127,9 +127,10 @@ class Survey:
             return {"shares": (self.class_weight / self.class_weight.sum()).tolist()}
         return {"mean": float(self.target.level[0])}
 
-    def schema(self, *, n_knots: int, n_levels: int) -> Schema:
+    def schema(self, *, n_knots: int, n_levels: int, least_share: float = 0.0) -> Schema:
         """Return the features with their knots and levels."""
-        return Schema(tuple(one.feature(n_knots=n_knots, n_levels=n_levels) for one in self.columns))
+        sizes = {"n_knots": n_knots, "n_levels": n_levels}
+        return Schema(tuple(one.feature(**sizes, least_share=least_share) for one in self.columns))
 
 
 class Findings:
