@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis.extra.numpy import arrays
 
 from nae.encoding import Category, Columns, Number, Schema, build_schema, infer_kinds
-from nae.encoding.schema import check_numbers
+from nae.encoding.schema import check_numbers, rank_levels
 from nae.errors import ConfigError, DataError, FormatError
 
 
@@ -74,6 +74,30 @@ def test_rare_levels_share_a_slot_of_their_own():
     assert category.labels == ("a", "b", "other", "missing", "unseen")
     cells = schema.locate(Columns((text("c", "d", "e", "z"),)))
     assert cells.slot[:, 0].tolist() == [2, 2, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("least_share", "limit", "levels"),
+    [
+        (0.0, 9, "abcde"),
+        (0.1, 9, "abcde"),  # exactly so much is not less
+        (0.11, 9, "abc"),
+        (0.25, 9, "ab"),
+        (0.25, 2, "a"),  # the shared slot counts, too
+        (0.5, 9, ""),
+    ],
+)
+def test_levels_of_less_than_a_share_are_rare(least_share: float, limit: int, levels: str):
+    counts = {"a": 3.0, "b": 3.0, "c": 2.0, "d": 1.0, "e": 1.0}
+    found, rare = rank_levels(counts, limit, least_share=least_share)
+    assert found == tuple(levels)
+    assert set(found) | set(rare) == set(counts)
+    scaled = {level: count / 1000 for level, count in counts.items()}
+    assert rank_levels(scaled, limit, least_share=least_share) == (found, rare)
+
+
+def test_a_single_rare_level_keeps_its_slot():
+    assert rank_levels({"a": 99.0, "b": 1.0}, 9, least_share=0.05) == (("a", "b"), ())
 
 
 def test_as_many_levels_as_knots_all_keep_their_own():

@@ -181,3 +181,29 @@ def test_a_scan_is_warned_of_columns_that_name_rows(n_levels, n_warnings):
         NAERegressor(**QUICK).fit(rows, y="x")
     assert len([one for one in found if "(60 levels in 60 rows) seems to name rows" in str(one.message)]) == n_warnings
     assert all(one.filename == __file__ for one in found)
+
+
+@pytest.mark.parametrize("is_scanned", [False, True], ids=["in memory", "scanned"])
+def test_levels_with_few_rows_share_an_effect(is_scanned):
+    random = np.random.default_rng(0)
+    names = np.array(["often", "at times", *(f"once {i}" for i in range(40))])
+    table = pd.DataFrame({"who": np.repeat(names, [500, 60, *[1] * 40]), "x": random.normal(size=600)})
+    table["y"] = table["x"] + (table["who"] == "often")
+    model = NAERegressor(**FAST | {"max_epochs": 2})
+    if is_scanned:
+        model.fit(nae.scan(ds.dataset(pa.Table.from_pandas(table))), y="y")
+    else:
+        model.fit(table[["who", "x"]], table["y"])
+    feature = model.model_.schema.features[0]
+    assert feature.levels == ("often", "at times")
+    assert len(feature.rare) == 40
+    assert model.predict(table[["who", "x"]]).std() > 0
+
+
+def test_a_column_that_names_every_row_contributes_nothing():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"who": [f"row {i}" for i in range(500)], "x": random.normal(size=500)})
+    with pytest.warns(NAEWarning, match="seems to name rows"):
+        model = NAERegressor(**FAST | {"max_epochs": 2}).fit(X, X["x"])
+    assert model.model_.schema.features[0].levels == ()
+    assert not model.contributions(X).feature("who").any()

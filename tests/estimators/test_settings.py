@@ -129,6 +129,12 @@ def test_weight_decay_grows_with_the_pairs_of_features_per_row():
     assert settings(n_rows=300, n_features=500, weight_decay=0.5).training.weight_decay == 0.5
 
 
+def test_a_level_needs_twenty_rows_or_a_hundredth_of_them():
+    assert settings(n_rows=5000).least_share * 5000 == pytest.approx(20)
+    assert settings(n_rows=500).least_share * 500 == pytest.approx(5)
+    assert settings(n_rows=5000, encoder="mlp").least_share == 0
+
+
 def test_numbers_of_numpy_are_numbers():
     found = settings(n_experts=np.int64(5), learning_rate=np.float32(0.5))
     assert (found.network.n_experts, found.training.learning_rate) == (5, 0.5)

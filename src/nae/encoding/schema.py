@@ -321,7 +321,7 @@ def rank_levels(
     Rare are those of less than ``least_share`` of the column, and the rarest of too many. A single one keeps its slot.
     """
     levels = sorted(counts, key=lambda level: (-counts[level], level))  # by frequency, ties by name
-    least = least_share * sum(counts.values())
+    least = least_share * sum(counts.values()) * (1 - 1e-9)  # exactly so much is not less, whatever the rounding
     n_kept = sum(counts[level] >= least for level in levels)
     if n_kept >= len(levels) - 1:
         n_kept = len(levels)
