@@ -77,27 +77,34 @@ def test_rare_levels_share_a_slot_of_their_own():
 
 
 @pytest.mark.parametrize(
-    ("least_share", "limit", "levels"),
+    ("least", "limit", "levels"),
     [
         (0.0, 9, "abcde"),
-        (0.1, 9, "abcde"),  # exactly so much is not less
+        (0.1, 9, "abcde"),  # as much is not less
         (0.11, 9, "abc"),
         (0.25, 9, "ab"),
         (0.25, 2, "a"),  # the shared slot counts, too
         (0.5, 9, ""),
     ],
 )
-def test_levels_of_less_than_a_share_are_rare(least_share: float, limit: int, levels: str):
+def test_levels_that_count_for_little_are_rare(least: float, limit: int, levels: str):
     counts = {"a": 3.0, "b": 3.0, "c": 2.0, "d": 1.0, "e": 1.0}
-    found, rare = rank_levels(counts, limit, least_share=least_share)
+    found, rare = rank_levels(counts, limit, least=least * 10)
     assert found == tuple(levels)
     assert set(found) | set(rare) == set(counts)
     scaled = {level: count / 1000 for level, count in counts.items()}
-    assert rank_levels(scaled, limit, least_share=least_share) == (found, rare)
+    assert rank_levels(scaled, limit, least=least * sum(scaled.values())) == (found, rare)
 
 
 def test_a_single_rare_level_keeps_its_slot():
-    assert rank_levels({"a": 99.0, "b": 1.0}, 9, least_share=0.05) == (("a", "b"), ())
+    assert rank_levels({"a": 99.0, "b": 1.0}, 9, least=5.0) == (("a", "b"), ())
+
+
+def test_rare_is_rare_among_all_rows_missing_ones_included():
+    columns = Columns((text(*"aabc", *[None] * 16),))
+    kinds = infer_kinds(columns)
+    found = build_schema(columns, kinds, np.ones(20), n_knots=9, least_share=0.1).features[0]
+    assert (found.levels, found.rare) == (("a",), ("b", "c"))
 
 
 def test_as_many_levels_as_knots_all_keep_their_own():

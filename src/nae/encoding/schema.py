@@ -249,13 +249,13 @@ def build_schema(
     n_levels: int | None = None,
     least_share: float = 0.0,
 ) -> Schema:
-    """Learn knots and levels from the rows of positive weight; levels of less than ``least_share`` are rare."""
+    """Learn knots and levels from the rows of positive weight; levels of less than ``least_share`` of them are rare."""
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
     features: list[Feature] = []
     for name, array, (kind, reason) in zip(names, columns.arrays, kinds, strict=True):
         if kind == "category":
-            limit = n_levels or n_knots
-            features.append(_build_category(name, array, weights, limit=limit, least_share=least_share, reason=reason))
+            limit, least = n_levels or n_knots, least_share * float(weights.sum())
+            features.append(_build_category(name, array, weights, limit=limit, least=least, reason=reason))
         else:
             features.append(_build_number(name, array, weights, limit=n_knots, kind=kind, reason=reason))
     return Schema(tuple(features), has_names=columns.names is not None)
@@ -301,28 +301,25 @@ def _build_number(name: str, array: AnyArray, weights: Array, *, limit: int, kin
     )
 
 
-def _build_category(
-    name: str, array: AnyArray, weights: Array, *, limit: int, least_share: float, reason: str
-) -> Category:
+def _build_category(name: str, array: AnyArray, weights: Array, *, limit: int, least: float, reason: str) -> Category:
     keys = category_keys(array)
     counts: dict[str, float] = {}
     for key, weight in zip(keys, weights, strict=True):
         if key is not None:
             counts[key] = counts.get(key, 0.0) + float(weight)
-    levels, rare = rank_levels(counts, limit, least_share=least_share)
+    levels, rare = rank_levels(counts, limit, least=least)
     return Category(name=name, levels=levels, rare=rare, has_missing=bool(is_missing(keys).any()), reason=reason)
 
 
 def rank_levels(
-    counts: Mapping[str, float], limit: int, *, least_share: float = 0.0
+    counts: Mapping[str, float], limit: int, *, least: float = 0.0
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the levels that get a slot of their own, most frequent first, and the rare ones that share one.
 
-    Rare are those of less than ``least_share`` of the column, and the rarest of too many. A single one keeps its slot.
+    Rare are those that count for less than ``least``, and the rarest of too many. A single one keeps its slot.
     """
     levels = sorted(counts, key=lambda level: (-counts[level], level))  # by frequency, ties by name
-    least = least_share * sum(counts.values()) * (1 - 1e-9)  # exactly so much is not less, whatever the rounding
-    n_kept = sum(counts[level] >= least for level in levels)
+    n_kept = sum(counts[level] >= least * (1 - 1e-9) for level in levels)  # as much is not less, whatever the rounding
     if n_kept >= len(levels) - 1:
         n_kept = len(levels)
     if n_kept > limit or limit == n_kept < len(levels):

@@ -56,11 +56,11 @@ class ColumnSurvey:
         self.values.merge(other.values)
         self.levels.merge(other.levels)
 
-    def feature(self, *, n_knots: int, n_levels: int, least_share: float = 0.0) -> Feature:
+    def feature(self, *, n_knots: int, n_levels: int, least: float = 0.0) -> Feature:
         """Return the feature: knots or levels placed by what was seen."""
         counts = self.levels.counts()
         if self.kind == "category" and counts:
-            levels, rare = rank_levels(counts, n_levels, least_share=least_share)
+            levels, rare = rank_levels(counts, n_levels, least=least)
             return Category(self.name, levels, rare, has_missing=self.has_missing, reason=self.reason)
         values, weights = self.values.distribution()
         knots = place_knots(values, weights, n_knots) + 0.0  # -0.0 becomes 0.0
@@ -129,8 +129,8 @@ class Survey:
 
     def schema(self, *, n_knots: int, n_levels: int, least_share: float = 0.0) -> Schema:
         """Return the features with their knots and levels."""
-        sizes = {"n_knots": n_knots, "n_levels": n_levels}
-        return Schema(tuple(one.feature(**sizes, least_share=least_share) for one in self.columns))
+        least = least_share * self.weight
+        return Schema(tuple(one.feature(n_knots=n_knots, n_levels=n_levels, least=least) for one in self.columns))
 
 
 class Findings:
