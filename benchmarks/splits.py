@@ -1,7 +1,7 @@
 """Small tables on several splits: a few hundred test rows say little about which model is the better one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Dataset
 from benchmarks.models import OURS, Entry
 from benchmarks.store import Report
-from benchmarks.tables import Results, four_digits, markdown_table, mean_cells, title
+from benchmarks.tables import Results, four_digits, markdown_table, mean_cells, render_standing, title
 
 __all__ = ["Splits", "render_splits", "splits_sentence"]
 
@@ -49,6 +49,19 @@ class Splits:
         """Return the mean over all tables and splits."""
         return float(np.mean([self.ranks(dataset, model) for dataset in self.datasets]))
 
+    def averaged(self) -> Results:
+        """Return the first split with the mean scores of all, on the tables that were split more than once."""
+        names = {dataset.name: dataset for dataset in self.datasets}
+        found = []
+        for report in self.results[0].reports:
+            dataset = names.get(report.dataset)
+            if dataset is None:
+                found.append(report)
+            elif report.model in {entry.name for entry in self.entries}:
+                mean = float(self.scores(dataset, report.model).mean())
+                found.append(replace(report, **{dataset.metric.name: mean}))
+        return Results(tuple(found))
+
     def n_wins(self, dataset: Dataset, model: str) -> int:
         """Return on how many splits ours is better."""
         sign = -1 if dataset.metric.is_lower_better else 1
@@ -79,19 +92,21 @@ def render_splits(reports: Iterable[Iterable[Report]]) -> str:
             markdown_table(header, ranks),
             "Splits on which NAE is better:",
             markdown_table(["", *(entry.label for entry in peers)], wins),
+            f"With these means instead of the first split, among all tables:\n{render_standing(splits.averaged())}",
         ]
     )
 
 
 def splits_sentence(reports: Iterable[Iterable[Report]]) -> str:
-    """Return the mean ranks as a sentence; nothing where there is one split alone."""
+    """Return how the models stand by mean scores; nothing where there is one split alone."""
     splits = Splits.of(reports)
     if splits is None:
         return ""
-    means = sorted((splits.mean_rank(entry.name), entry.label) for entry in splits.entries)
     tables = ", ".join(each.label for each in splits.datasets)
-    places = ", ".join(f"{label} {mean:.2f}" for mean, label in means)
-    return f"Small tables on {len(splits.results)} splits each ({tables}), mean rank: {places}."
+    return (
+        f"The same with the means of {len(splits.results)} splits of every small table ({tables}), since one split has "
+        f"few test rows:\n{render_standing(splits.averaged())}"
+    )
 
 
 def _score_cells(splits: Splits, dataset: Dataset) -> list[str]:

@@ -62,7 +62,7 @@ def run_suite(given: argparse.Namespace) -> None:
     _write(store, given.out)
     if given.readme:
         parts = [render_summary(store.reports(NAME)), splits_sentence(_splits(store))]
-        put(NAME, "\n".join(part for part in parts if part))
+        put(NAME, "\n\n".join(part for part in parts if part))
     print(f"wrote {given.out}")
 
 

@@ -13,7 +13,17 @@ from benchmarks.models import ALL, OURS, Entry
 from benchmarks.scores import standard_error
 from benchmarks.store import Report
 
-__all__ = ["Duel", "Results", "four_digits", "markdown_table", "mean_cells", "render_suite", "render_summary", "title"]
+__all__ = [
+    "Duel",
+    "Results",
+    "four_digits",
+    "markdown_table",
+    "mean_cells",
+    "render_standing",
+    "render_suite",
+    "render_summary",
+    "title",
+]
 
 _SUMMARY = (OURS, "lightgbm", "xgboost", "catboost", "ebm", "spline")
 
@@ -150,17 +160,24 @@ def render_suite(
 def render_summary(reports: Iterable[Report]) -> str:
     """Return what the README shows of a suite: scores, mean ranks and wins against the best-known peers."""
     results = Results(tuple(reports))
-    entries = [entry for entry in results.entries if entry.name in _SUMMARY]
+    return f"{_scores(results, _best_known(results))}\n\n{render_standing(results)}"
+
+
+def render_standing(results: Results) -> str:
+    """Return mean ranks, and wins against the best-known peers, as two sentences."""
     ranked = [entry for entry in results.contenders(results.entries) if entry.is_ranked]
     found = [ranks for ranks in (results.ranks(dataset, ranked) for dataset in results.datasets) if ranks]
     means = sorted((sum(ranks[entry.name] for ranks in found) / max(1, len(found)), entry.label) for entry in ranked)
     places = ", ".join(f"{label} {mean:.2f}" for mean, label in means)
-    duels = [(entry.label, results.duel(OURS, entry.name)) for entry in entries if entry.name != OURS]
+    duels = [(entry.label, results.duel(OURS, entry.name)) for entry in _best_known(results) if entry.name != OURS]
     wins = ", ".join(f"{label} on {duel.wins} of {duel.n}" for label, duel in duels)
     return (
-        f"{_scores(results, entries)}\n\n"
         f"Mean rank of all {len(ranked)} models where all have run ({len(found)} tables): {places}.\nNAE beats {wins}."
     )
+
+
+def _best_known(results: Results) -> list[Entry]:
+    return [entry for entry in results.entries if entry.name in _SUMMARY]
 
 
 def _as_wide_as_ours(results: Results) -> list[Entry]:

@@ -41,8 +41,19 @@ def test_a_score_that_should_be_high_is_won_by_the_higher_one() -> None:
     (dataset,) = splits.datasets
     assert splits.n_wins(dataset, "linear") == 1
     assert splits.ranks(dataset, "nae").tolist() == [2, 1]
-    sentence = splits_sentence([reports(magic_nae=0.93, magic_linear=0.84), reports(magic_nae=0.95, magic_linear=0.86)])
-    assert sentence == "Small tables on 2 splits each (Magic), mean rank: NAE 1.00, linear 2.00."
+
+
+def test_means_stand_for_small_tables_among_all() -> None:
+    first = reports(concrete_nae=4.0, concrete_ebm=3.9, magic_nae=0.93, magic_ebm=0.94)
+    second = reports(concrete_nae=3.0, concrete_ebm=3.5)
+    splits = Splits.of([first, second])
+    assert splits is not None
+    assert [(each.model, each.rmse, each.auc) for each in splits.averaged().reports] == [
+        ("nae", 3.5, None), ("ebm", 3.7, None), ("nae", None, 0.93), ("ebm", None, 0.94)
+    ]  # fmt: skip
+    sentence = splits_sentence([first, second])
+    assert "means of 2 splits of every small table (Concrete)" in sentence
+    assert sentence.endswith("(2 tables): EBM 1.50, NAE 1.50.\nNAE beats EBM on 1 of 2.")
 
 
 def test_one_split_alone_is_not_shown() -> None:
