@@ -50,6 +50,14 @@ def test_the_cheaper_gate_is_taken():
     assert settings(gate="deep").network.gate == "deep"
 
 
+def test_numbers_have_more_experts_where_additivity_is_asked_for():
+    found = [settings(n_rows=5000, additivity=0.9, is_classes=flag) for flag in (False, True)]
+    assert [each.network.n_experts for each in found] == [16, 8]
+    assert settings(additivity=0.9, n_features=65).network.n_experts == 8
+    assert settings(additivity=0.9, encoder="mlp").network.n_experts == 8
+    assert settings(additivity=0.9, n_experts=5).network.n_experts == 5
+
+
 def test_full_additivity_is_one_expert_and_no_dial():
     found = settings(additivity=1.0)
     assert (found.network.n_experts, found.network.n_active) == (1, 1)

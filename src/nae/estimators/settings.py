@@ -40,10 +40,14 @@ class _Defaults:
     """Steps over which it falls, as a share of those before."""
     averaged_steps: int | None
     expert_dropout: float
+    n_steered: int
+    """Experts of a feature where additivity is asked for: more of them say more with less context."""
 
 
-_NUMBERS = _Defaults(n_large=32_000, n_looks=12, cooldown=0.5, averaged_steps=None, expert_dropout=0.0)
-_CLASSES = _Defaults(n_large=10_000, n_looks=8, cooldown=0.25, averaged_steps=_EVALUATE_STEPS, expert_dropout=0.1)
+_NUMBERS = _Defaults(n_large=32_000, n_looks=12, cooldown=0.5, averaged_steps=None, expert_dropout=0.0, n_steered=16)
+_CLASSES = _Defaults(
+    n_large=10_000, n_looks=8, cooldown=0.25, averaged_steps=_EVALUATE_STEPS, expert_dropout=0.1, n_steered=8
+)
 
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},
@@ -63,7 +67,7 @@ class Settings:
     n_levels: int
     """Most levels of a category with a slot of their own."""
     least_share: float
-    """Levels that fill less of their column share a slot."""
+    """Levels with less of the rows than this share a slot."""
     n_ramps: int
     is_small: bool
     validation_size: float
@@ -145,11 +149,13 @@ def _table_sizes(given: int | None, n_features: int, network: NetworkConfig, *, 
 
 def _network(params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int) -> NetworkConfig:
     is_small, is_mlp = n_rows <= SMALL, params["encoder"] == "mlp"
-    is_large = n_rows >= defaults.n_large and n_features <= _WIDE and not is_mlp
+    may_be_large = n_features <= _WIDE and not is_mlp
+    is_large = n_rows >= defaults.n_large and may_be_large
     variant = VARIANTS[params["variant"]]
     n_experts = params["n_experts"]
     if n_experts is None:
-        n_experts = 64 if params["variant"] == "nae-d" else 16 if is_large else 8
+        n_usual = 16 if is_large else defaults.n_steered if may_be_large and params["additivity"] is not None else 8
+        n_experts = 64 if params["variant"] == "nae-d" else n_usual
     if params["additivity"] == 1.0:
         n_experts = 1  # one expert per feature: nothing is left for a gate to decide
     n_active = params["n_active"]
