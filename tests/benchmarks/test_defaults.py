@@ -33,6 +33,7 @@ def test_errors_are_compared_with_the_defaults_on_the_same_rows_and_seed() -> No
     assert "| `n_experts=16` | +2.5 ± 7.5 | -5.0 | -1.25 |" in page
 
 
+@pytest.mark.slow
 def test_the_command_fits_what_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
