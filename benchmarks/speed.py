@@ -7,6 +7,7 @@ import argparse
 import os
 from pathlib import Path
 
+from benchmarks.datasets import folder_of_tables
 from benchmarks.machine import describe
 from benchmarks.models import OURS, entry_named
 from benchmarks.run import execute
@@ -34,6 +35,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def run_speed(given: argparse.Namespace) -> None:
     """Run every model anew, one after another, and write the page."""
+    folder_of_tables()  # an error now, not a page of failures
     store = Store(given.store)
     reports = []
     for name in given.models.split(","):

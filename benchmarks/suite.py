@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count, takewhile
 from pathlib import Path
 
-from benchmarks.datasets import DATASETS, OTHERS, Dataset, dataset_named
+from benchmarks.datasets import DATASETS, OTHERS, Dataset, dataset_named, folder_of_tables
 from benchmarks.durations import read_duration
 from benchmarks.machine import describe
 from benchmarks.models import ALL, MODELS, Entry, entry_named
@@ -44,11 +44,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def run_suite(given: argparse.Namespace) -> None:
     """Run what is not done, and write the page after every run."""
+    asked = list(plan(given.datasets, given.models, threads=given.threads, device=given.device, n_splits=given.splits))
+    folder_of_tables()  # an error now, not a page of failures
     store = Store(given.store)
     end = time.monotonic() + read_duration(given.time_budget) if given.time_budget else float("inf")
     limit = read_duration(given.run_limit)
     machine = describe(given.device)
-    asked = plan(given.datasets, given.models, threads=given.threads, device=given.device, n_splits=given.splits)
     for config in asked:
         known = store.done(config, machine=machine)
         if known is not None and not _is_to_be_redone(known, given):

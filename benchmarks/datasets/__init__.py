@@ -1,5 +1,6 @@
 """The tables of the suite and of the paper: what they are, how they are read and how their rows are divided."""
 
+from benchmarks.datasets.files import folder_of_tables
 from benchmarks.datasets.leave_one_out import LeaveOneOut, encode_categories
 from benchmarks.datasets.protocol import (
     PROTOCOLS,
@@ -30,6 +31,7 @@ __all__ = [
     "Task",
     "dataset_named",
     "encode_categories",
+    "folder_of_tables",
     "load",
     "load_paper",
     "protocol_named",

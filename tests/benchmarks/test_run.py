@@ -132,3 +132,14 @@ def test_the_machine_is_described_and_watched() -> None:
     assert peak_memory_mb() > 20
     share = ForeignLoad().since(1.0)
     assert share is None or share >= 0
+
+
+@pytest.mark.parametrize("name", ["suite", "speed"])
+def test_without_tables_no_page_is_touched(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NAE_DATA", raising=False)
+    page = tmp_path / "page.md"
+    page.write_text("figures of another day")
+    with pytest.raises(SystemExit, match="NAE_DATA must name the folder"):
+        command.main([name, "--out", str(page), "--store", str(tmp_path / "runs")])
+    assert page.read_text() == "figures of another day"
+    assert not (tmp_path / "runs").exists()
