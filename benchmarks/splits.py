@@ -1,5 +1,6 @@
-"""Small tables on several splits: a few hundred test rows say little about which model is the better one."""
+"""Tables on several splits: a few hundred test rows say little about which model is the better one."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from benchmarks.datasets import Dataset
 from benchmarks.models import OURS, Entry
 from benchmarks.store import Report
 from benchmarks.tables import Results, four_digits, markdown_table, mean_cells, render_standing, title
+from nae._words import counted
 
 __all__ = ["Splits", "render_splits", "splits_sentence"]
 
@@ -83,10 +85,11 @@ def render_splits(reports: Iterable[Iterable[Report]]) -> str:
     peers = [entry for entry in entries if entry.name != OURS]
     wins = [[each.label, *(f"{splits.n_wins(each, entry.name)} of {n}" for entry in peers)] for each in splits.datasets]
     wins.append(["all", *(_all_wins(splits, entry) for entry in peers)])
+    head = f"Means of {n} splits of the rows, ± their standard error; the first split is that of the tables above."
     return "\n\n".join(
         [
             "## Several splits",
-            f"Means of {n} splits of the rows, ± their standard error; the first split is that of the tables above.",
+            f"{head} {_places(splits)}.",
             markdown_table(header, scores),
             "Mean ranks:",
             markdown_table(header, ranks),
@@ -104,9 +107,17 @@ def splits_sentence(reports: Iterable[Iterable[Report]]) -> str:
         return ""
     tables = ", ".join(each.label for each in splits.datasets)
     return (
-        f"The same with the means of {len(splits.results)} splits of every small table ({tables}), since one split has "
-        f"few test rows:\n{render_standing(splits.averaged())}"
+        f"The same with the means of {len(splits.results)} splits where they have been run ({tables}), since one split "
+        f"says little about close models:\n{render_standing(splits.averaged())}"
     )
+
+
+def _places(splits: Splits) -> str:
+    """Return how many runs were made where: a score does not depend on it, and who repeats one may ask."""
+    shown = {(dataset.name, entry.name) for dataset in splits.datasets for entry in splits.entries}
+    reports = (report for each in splits.results for report in each.reports)
+    places = Counter(report.where for report in reports if (report.dataset, report.model) in shown)
+    return "; ".join(f"{counted(n, 'run')} on {place}" for place, n in places.most_common())
 
 
 def _score_cells(splits: Splits, dataset: Dataset) -> list[str]:

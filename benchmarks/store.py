@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nae._words import counted
 from nae.errors import FormatError
 
 __all__ = ["Outcome", "Report", "RunConfig", "Store"]
@@ -99,6 +100,11 @@ class Report:
     def is_loaded(self) -> bool:
         """Whether others used so much of the machine that the seconds say little."""
         return (self.foreign_load or 0.0) > LOADED
+
+    @property
+    def where(self) -> str:
+        """The machine and the threads: seconds of one place do not stand beside those of another."""
+        return f"{self.machine or 'unknown machine'}, {counted(self.threads, 'thread')}"
 
     def score(self, metric: str) -> float | None:
         """Return the score of that name."""

@@ -12,6 +12,7 @@ from benchmarks.datasets import DATASETS, Dataset
 from benchmarks.models import ALL, OURS, Entry
 from benchmarks.scores import standard_error
 from benchmarks.store import Report
+from nae._words import counted
 
 __all__ = [
     "Duel",
@@ -63,14 +64,14 @@ class Results:
 
     @property
     def home(self) -> str:
-        """The machine of most runs: seconds and memory are shown of this one alone."""
-        counted = Counter(report.machine for report in self.reports if report.outcome == "done")
-        return counted.most_common(1)[0][0] if counted else ""
+        """The machine and the threads of most runs: seconds and memory are shown of these alone."""
+        places = Counter(report.where for report in self.reports if report.outcome == "done")
+        return places.most_common(1)[0][0] if places else ""
 
     @property
     def guests(self) -> list[Report]:
-        """Runs of other machines: their scores are as good, their costs cannot be compared."""
-        return [report for report in self.reports if report.outcome == "done" and report.machine != self.home]
+        """Runs of other machines or threads: their scores are as good, their costs cannot be compared."""
+        return [report for report in self.reports if report.outcome == "done" and report.where != self.home]
 
     def report(self, dataset: str, model: str) -> Report | None:
         """Return one report, if there is one."""
@@ -172,7 +173,8 @@ def render_standing(results: Results) -> str:
     duels = [(entry.label, results.duel(OURS, entry.name)) for entry in _best_known(results) if entry.name != OURS]
     wins = ", ".join(f"{label} on {duel.wins} of {duel.n}" for label, duel in duels)
     return (
-        f"Mean rank of all {len(ranked)} models where all have run ({len(found)} tables): {places}.\nNAE beats {wins}."
+        f"Mean rank of all {len(ranked)} models where all have run ({counted(len(found), 'table')}): {places}.\n"
+        f"NAE beats {wins}."
     )
 
 
@@ -202,11 +204,10 @@ def _head(results: Results) -> str:
         for name, version in report.versions.items():
             if name != "nae" or report.model.startswith(OURS):  # peers do not depend on our own code
                 versions.setdefault(name, set()).add(version)
-    home = [report for report in done if report.machine == results.home]
-    machine, threads = results.home or "unknown", _join(str(report.threads) for report in home)
+    home = [report for report in done if report.where == results.home]
     lines = [
         "Made by `python -m benchmarks suite`; how, and what the peers were given, is in `docs/benchmarks.md`.",
-        f"{len(home)} runs, one after another, each in its own process; threads: {threads}; {machine}.",
+        f"{counted(len(home), 'run')}, one after another, each in its own process: {results.home or 'nowhere yet'}.",
         ", ".join(f"{name} {_join(found)}" for name, found in sorted(versions.items())) + ".",
     ]
     lines += _elsewhere(results)
@@ -220,19 +221,18 @@ def _head(results: Results) -> str:
 
 
 def _elsewhere(results: Results) -> list[str]:
-    """Return a line per machine that is not the one of most runs."""
+    """Return a line per machine, or number of threads, that is not the one of most runs."""
     found: dict[str, dict[str, list[str]]] = {}
     datasets = {dataset.name: dataset.label for dataset in results.datasets}
     models = {entry.name: entry.label for entry in results.entries}
     for report in results.guests:
-        where = report.machine or "unknown"
         if report.dataset in datasets and report.model in models:
-            found.setdefault(where, {}).setdefault(models[report.model], []).append(datasets[report.dataset])
+            found.setdefault(report.where, {}).setdefault(models[report.model], []).append(datasets[report.dataset])
     return [
-        f"On another machine ({machine}): "
+        f"Elsewhere ({place}): "
         + "; ".join(f"{model} on {', '.join(tables)}" for model, tables in runs.items())
         + ". These scores stand beside the others; seconds and memory cannot be compared and are left out."
-        for machine, runs in sorted(found.items())
+        for place, runs in sorted(found.items())
     ]
 
 
@@ -272,12 +272,12 @@ def four_digits(value: float) -> str:
 def _ranks(results: Results, entries: Sequence[Entry]) -> str:
     entries = results.contenders(entries)
     found = [(dataset, results.ranks(dataset, entries)) for dataset in results.datasets]
-    counted = [(dataset, ranks) for dataset, ranks in found if ranks is not None]
-    if len(entries) < 2 or not counted:
+    ranked = [(dataset, ranks) for dataset, ranks in found if ranks is not None]
+    if len(entries) < 2 or not ranked:
         return ""
-    rows = [[dataset.label, *(f"{ranks[entry.name]:g}" for entry in entries)] for dataset, ranks in counted]
-    means = [sum(ranks[entry.name] for _, ranks in counted) / len(counted) for entry in entries]
-    rows.append([f"mean of {len(counted)}", *mean_cells(means)])
+    rows = [[dataset.label, *(f"{ranks[entry.name]:g}" for entry in entries)] for dataset, ranks in ranked]
+    means = [sum(ranks[entry.name] for _, ranks in ranked) / len(ranked) for entry in entries]
+    rows.append([f"mean of {len(ranked)}", *mean_cells(means)])
     return markdown_table(["", *(entry.label for entry in entries)], rows)
 
 
@@ -346,7 +346,7 @@ def _costs(results: Results, cost: Callable[[Report], float | None]) -> str:
     rows = []
     for dataset in results.datasets:
         reports = [results.report(dataset.name, entry.name) for entry in entries]
-        costs = [None if report is None or report.machine != results.home else cost(report) for report in reports]
+        costs = [None if report is None or report.where != results.home else cost(report) for report in reports]
         rows.append(
             [
                 dataset.label,

@@ -33,6 +33,7 @@ def test_means_ranks_and_wins_are_those_of_all_splits() -> None:
     assert "| Concrete | 1.5 | 3.0 | 1.5 |" in page
     assert "| Concrete | 2 of 2 | 1 of 2 |" in page
     assert "Magic" not in page  # EBM did not run there on the second split
+    assert "6 runs on unknown machine, 0 threads." in page
 
 
 def test_a_score_that_should_be_high_is_won_by_the_higher_one() -> None:
@@ -52,7 +53,7 @@ def test_means_stand_for_small_tables_among_all() -> None:
         ("nae", 3.5, None), ("ebm", 3.7, None), ("nae", None, 0.93), ("ebm", None, 0.94)
     ]  # fmt: skip
     sentence = splits_sentence([first, second])
-    assert "means of 2 splits of every small table (Concrete)" in sentence
+    assert "means of 2 splits where they have been run (Concrete)" in sentence
     assert sentence.endswith("(2 tables): EBM 1.50, NAE 1.50.\nNAE beats EBM on 1 of 2.")
 
 
