@@ -37,7 +37,8 @@ def render_cost(machine: str, found: list[Measured], *, picture: str) -> str:
     lines = [
         "# Cost of a fit\n",
         f"Made by `python -m benchmarks cost` on {machine}; trained on {' / '.join(devices)}.",
-        "Default settings but for what an axis varies; the rows are random numbers.",
+        "Along rows, default settings but for the experts; along the other axes, 128 knots and a width of 32,",
+        "where the defaults vary both with the size of the table. The rows are random numbers.",
         "*Computed* columns are the measured step times the steps of an epoch, or of the longest fit there can be;",
         "most fits stop earlier, when validation no longer improves.",
     ]

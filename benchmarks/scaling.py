@@ -194,22 +194,21 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (header, rule, *rows)]
 
 
-def render(found: dict[str, list[Measurement]], *, encode_rate: float | None) -> str:
-    """Return the generated part of the page."""
+def render(found: dict[str, list[Measurement]], *, machine: str, encode_rate: float | None) -> str:
+    """Return the generated part of the page; ``machine`` is the one whose processor was measured."""
     lines = ["### Fitted rates", ""]
     fits = {}
     for device, points in found.items():
         known, unseen = hold_out(points)
         fits[device] = fit = fit_model(known, device)
         worst = max(known, key=lambda point: abs(fit.seconds(point.sizes) / point.seconds - 1))
-        lines += _describe_fit(fit, unseen, worst)
+        lines += _describe_fit({"cpu": machine, "cuda": "H200"}[device], fit, unseen, worst)
     lines += ["", "### One billion rows × 200 features", ""]
     lines += _carry_further(fits["cuda"], fit_memory(found["cuda"]), encode_rate)
     return "\n".join(lines)
 
 
-def _describe_fit(fit: Fit, unseen: Measurement, worst: Measurement) -> list[str]:
-    name = {"cpu": "CPU (one thread, beside other work)", "cuda": "H200"}[fit.device]
+def _describe_fit(name: str, fit: Fit, unseen: Measurement, worst: Measurement) -> list[str]:
     own, predicted = unseen.sizes, fit.seconds(unseen.sizes)
     parts = fit.parts(own)
     off = fit.seconds(worst.sizes) / worst.seconds - 1
@@ -281,6 +280,11 @@ def _carry_further(fit: Fit, bytes_per_number: float, encode_rate: float | None)
     return lines
 
 
+def read_machine(folder: Path) -> str:
+    """Return where the processor was measured."""
+    return str(json.loads((folder / "cost.json").read_text())["machine"])
+
+
 def read_encode_rate(folder: Path) -> float | None:
     """Return values per second and core of placing knots and locating cells, where that was measured."""
     path = folder / "gpu_rows.json"
@@ -302,7 +306,11 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
-    generated = render(read_measurements(given.results), encode_rate=read_encode_rate(given.results))
+    generated = render(
+        read_measurements(given.results),
+        machine=read_machine(given.results),
+        encode_rate=read_encode_rate(given.results),
+    )
     given.page.write_text(insert(given.page.read_text(), generated))
     print(generated)
 

@@ -161,7 +161,10 @@ def render_suite(
 def render_summary(reports: Iterable[Report]) -> str:
     """Return what the README shows of a suite: scores, mean ranks and wins against the best-known peers."""
     results = Results(tuple(reports))
-    return f"{_scores(results, _best_known(results))}\n\n{render_standing(results)}"
+    again = [entry for entry in results.contenders(results.entries) if entry.is_refitted]
+    which = "Of boosted trees that are grown again on all rows, those that say when to stop included"
+    note = f"\n{which}, it beats {_wins_over(results, again)}." if again else ""
+    return f"{_scores(results, _best_known(results))}\n\n{render_standing(results)}{note}"
 
 
 def render_standing(results: Results) -> str:
@@ -170,12 +173,16 @@ def render_standing(results: Results) -> str:
     found = [ranks for ranks in (results.ranks(dataset, ranked) for dataset in results.datasets) if ranks]
     means = sorted((sum(ranks[entry.name] for ranks in found) / max(1, len(found)), entry.label) for entry in ranked)
     places = ", ".join(f"{label} {mean:.2f}" for mean, label in means)
-    duels = [(entry.label, results.duel(OURS, entry.name)) for entry in _best_known(results) if entry.name != OURS]
-    wins = ", ".join(f"{label} on {duel.wins} of {duel.n}" for label, duel in duels)
+    wins = _wins_over(results, [entry for entry in _best_known(results) if entry.name != OURS])
     return (
         f"Mean rank of all {len(ranked)} models where all have run ({counted(len(found), 'table')}): {places}.\n"
         f"NAE beats {wins}."
     )
+
+
+def _wins_over(results: Results, peers: Iterable[Entry]) -> str:
+    duels = [(entry.label, results.duel(OURS, entry.name)) for entry in peers]
+    return ", ".join(f"{label.partition(',')[0]} on {duel.wins} of {duel.n}" for label, duel in duels)
 
 
 def _best_known(results: Results) -> list[Entry]:

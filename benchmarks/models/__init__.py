@@ -34,6 +34,11 @@ class Entry:
     """What the paper calls it; empty where it has no row there."""
 
     @property
+    def is_refitted(self) -> bool:
+        """Whether boosted trees are grown again on all rows, once the validation rows have said how many."""
+        return bool(getattr(self.model, "is_refitted", False))
+
+    @property
     def is_interpretable(self) -> bool:
         """The paper's column 'interpretability': whether pictures can show the whole model."""
         return self.complexity != "–"

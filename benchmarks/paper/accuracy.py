@@ -208,8 +208,8 @@ def _show_diagonal(results: Results) -> Section:
         "K = 64 experts, a diagonal gate, Gumbel noise of temperature 0.1 in training only. The paper does not give "
         "NAE-D's other hyper-parameters, and its released code reads a file of their own for it; paper mode takes "
         "NAE's, whose dropout does not suit additive models: with one expert they give an RMSE of 0.61 on Housing. "
-        "[What explains the differences](#differences) has NAE-D with less of it. The released code draws Gumbel noise "
-        "when it predicts, too; here prediction is the softmax. RMSE on Housing, AUC on Income."
+        "[What explains the differences](./differences.md) has NAE-D with less of it. The released code draws Gumbel "
+        "noise when it predicts, too; here prediction is the softmax. RMSE on Housing, AUC on Income."
     )
     panels = []
     for label, run in (

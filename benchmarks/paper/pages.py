@@ -70,7 +70,10 @@ def write_page(experiments: Sequence[Experiment], results: Results, places: Plac
         anchor = f"[{experiment.title}](#{experiment.name})"
         rows.append([anchor, experiment.source, *(_cell(counts[column]) for column in ("paper mode", "default"))])
         link = Path("..") / places.folder
-        parts.append(path.read_text().replace("](./", f"]({link.as_posix()}/"))
+        text = path.read_text()
+        for other in experiments:  # they stand on the same page here
+            text = text.replace(f"](./{other.name}.md)", f"](#{other.name})")
+        parts.append(text.replace("](./", f"]({link.as_posix()}/"))
     head = _head(results)
     overview = markdown_table(["", "in the paper", "paper mode", "default"], rows)
     places.page.parent.mkdir(parents=True, exist_ok=True)

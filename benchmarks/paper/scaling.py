@@ -121,7 +121,8 @@ def _show_grid(results: Results) -> Section:
         "nothing to choose: NAE-E is additive there. NAE is best near K = 8 here as there, and more experts do not "
         "help; NAE-E gains with C, as in the paper, but from a worse start: the fewer are active, the farther it is "
         "from the paper's figures. Part of that is dropout: in the encoders it is noise in the logits, and changes "
-        "which experts are active ([What explains the differences](#differences)); NAE-E's own settings are not known."
+        "which experts are active ([What explains the differences](./differences.md)); NAE-E's own settings are not "
+        "known."
     )
     return Section([text, comparison(lines)], lines)
 

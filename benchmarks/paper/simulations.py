@@ -204,7 +204,7 @@ def _show_lambda(results: Results) -> Section:
         f"Eq. (7), and additivity would be {', '.join(f'{_idle(strength):.2f}' for strength in LAMBDAS)}: near the "
         "paper's figures but for the last. And λ = 10 is not the additive limit: if two experts of either head share "
         "the wave, an amplitude of about 1 / (1 + λ/4) is left, 0.29 there, where an additive model has an RMSE of "
-        "0.72. Training that ends early stays additive at λ = 10 ([What explains the differences](#differences))."
+        "0.72. Training that ends early stays additive at λ = 10 ([What explains the differences](./differences.md))."
     )
     lines = with_reason(lines, "the head of x2 carries part of the wave, and training is long: see above")
     return Section([text, comparison([*lines, *errors])], [*lines, *errors], pictures)

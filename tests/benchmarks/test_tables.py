@@ -159,6 +159,13 @@ def test_the_page_names_every_version_of_ours_that_took_part() -> None:
     assert "\nnae 0.1 aaa / 0.1 bbb, numpy 2.0.\n" in render_suite(runs)
 
 
+def test_the_summary_does_not_hide_boosted_trees_that_saw_all_rows() -> None:
+    again = [done("housing", "lightgbm-refitted", rmse=0.01), done("income", "lightgbm-refitted", auc=0.5)]
+    text = render_summary([*REPORTS, *again])
+    assert text.endswith("all rows, those that say when to stop included, it beats LightGBM on 1 of 2.")
+    assert "grown again" not in render_summary(REPORTS)
+
+
 def test_a_page_of_no_runs_is_still_a_page() -> None:
     assert render_suite([]).startswith("# Suite")
 
