@@ -119,6 +119,7 @@ def test_seeds_that_share_validation_rows_do_not_make_the_loss_surer() -> None:
 def test_a_random_state_that_is_no_number_gives_seeds() -> None:
     seeds = module._seeds(np.random.RandomState(0), 3)
     assert len(set(seeds)) == 3
+    assert isinstance(module._seeds(np.random.RandomState(0), 1)[0], int)  # every trial has the same
     assert module._seeds(np.random.RandomState(0), 3) == seeds
 
 
@@ -153,6 +154,8 @@ def test_a_seed_may_be_searched_like_anything_else(tmp_path: Path) -> None:
         ({"estimator": tiny(n_ramps=7)}, "settings"),
         ({"y": -make_rows()[1]}, "table"),
         ({"n_seeds": 2}, "seeds"),
+        ({"sample_weight": np.full(len(make_rows()[1]), 2.0)}, "weights or validation rows"),
+        ({"eval_set": make_rows()}, "weights or validation rows"),
     ],
 )
 def test_a_study_of_something_else_does_not_go_on(tmp_path: Path, change: dict[str, Any], what: str) -> None:
@@ -183,8 +186,24 @@ def test_an_interrupted_trial_is_not_left_open(tmp_path: Path, monkeypatch: pyte
         patch.setattr(module, "evaluate", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
-    result = tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=2)
-    assert (result.n_failed, len(result.trials)) == (1, 1)
+    result = tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
+    assert (result.n_failed, len(result.trials)) == (0, 1)  # it has not diverged, and is not counted
+
+
+def test_an_interrupted_trial_is_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_rows()
+    asked = []
+
+    def interrupt(_: Any, params: Any, __: int) -> Trial:
+        asked.append(params)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "evaluate", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
+    result = tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
+    assert [trial.params for trial in result.trials] == asked == [SPACE.defaults()]
 
 
 def test_a_study_whose_trials_all_diverge_says_so() -> None:
@@ -223,6 +242,15 @@ def test_the_code_of_a_trial_makes_its_estimator() -> None:
     text = TuningResult("NAERegressor", (trial,)).code()
     assert text == "NAERegressor(learning_rate=0.004123, gate='deep')"
     assert eval(text).gate == "deep"  # noqa: S307
+
+
+def test_the_code_of_a_trial_has_what_did_not_vary(tmp_path: Path) -> None:
+    X, y = make_rows()
+    estimator = tiny(loss="huber", random_state=3)
+    text = tune(estimator, X, y, folder=tmp_path, space=SPACE, n_trials=1).code()
+    made = eval(text)  # noqa: S307
+    assert (made.loss, made.max_epochs) == ("huber", estimator.max_epochs)
+    assert made.n_members == NAERegressor().n_members  # one is enough to compare settings; a model has all
 
 
 @pytest.mark.parametrize("backend", ["matplotlib", "plotly"])

@@ -17,6 +17,10 @@ from nae.tuning.trials import Trial
 __all__ = ["Measured", "Question", "evaluate", "measure"]
 
 
+# What a search sets for itself, or that changes nothing in what is learned.
+_PASSING = {"n_members", "random_state", "callbacks", "verbose", "n_jobs", "device", "warm_start"}
+
+
 @dataclass(frozen=True)
 class Measured:
     """How one setting did with one seed."""
@@ -43,11 +47,31 @@ class Question:
         target = to_array(self.y)
         return fingerprint(read_table(self.X), target)
 
+    def fingerprint_of_rest(self) -> str:
+        """Return a digest of weights and validation rows; losses that were measured otherwise cannot be compared."""
+        weight, eval_set = self.fit_params.get("sample_weight"), self.fit_params.get("eval_set")
+        digests = ["" if weight is None else fingerprint(read_table({"weight": to_array(weight)}))]
+        if eval_set is not None:
+            table, *others = eval_set
+            digests.append(fingerprint(read_table(table), *(to_array(one) for one in others if one is not None)))
+        return " ".join(digests).strip() or "none"
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was given to the estimator besides the space: the part of its settings that makes it what it is."""
+        defaults = type(self.estimator)().get_params()
+        return {
+            name: value
+            for name, value in self.estimator.get_params().items()
+            if name not in _PASSING and repr(value) != repr(defaults[name])
+        }
+
     def average(self, measured: Sequence[Measured], params: Mapping[str, Any], number: int) -> Trial:
         """Return the trial that the fits with all seeds make together."""
         losses = [one.loss for one in measured]
         squared = statistics.fmean(one.standard_error**2 for one in measured)
-        n_validations = 1 if "eval_set" in self.fit_params else len(measured)  # a seed holds out rows of its own
+        has_fixed = "eval_set" in self.fit_params or self.estimator.get_params()["validation"] is not None
+        n_validations = 1 if has_fixed else len(measured)  # a seed holds out rows of its own
         return Trial(
             number=number,
             params=dict(params),

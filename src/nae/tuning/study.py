@@ -29,6 +29,7 @@ __all__ = [
 
 STUDY_FILE = "study.log"
 STUDY_NAME = "nae"
+_INTERRUPTED = "interrupted"
 MEASURED = ("standard_error", "seconds", "deviation")  # what a trial carries besides its two objectives
 
 
@@ -109,8 +110,6 @@ def ask_question(
 
 def _seeds(first: Any, count: int) -> tuple[Any, ...]:
     """Return so many seeds, beginning with the given one where that is a number."""
-    if count == 1:
-        return (first,)
     if isinstance(first, Integral):
         return tuple(int(first) + i for i in range(count))
     return tuple(first.randint(2**31 - 1, size=count).tolist())
@@ -140,8 +139,13 @@ def open_study(question: Question, space: SearchSpace, folder: str | Path, *, se
 
 
 def count_finished(study: Any) -> int:
-    """Return how many trials a study has had: those that failed count, those that time cut short do not."""
-    return sum(trial.state.name in ("COMPLETE", "FAIL") for trial in study.get_trials(deepcopy=False))
+    """Return how many trials a study has had: those that failed count, those that were cut short do not."""
+    return sum(_has_failed(trial) or trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False))
+
+
+def _has_failed(trial: Any) -> bool:
+    """Return whether a training diverged; one that was interrupted says nothing about its settings."""
+    return trial.state.name == "FAIL" and not trial.user_attrs.get(_INTERRUPTED, False)
 
 
 def make_storage(folder: str | Path) -> Any:
@@ -165,8 +169,8 @@ def read_result(study: Any, question: Question) -> TuningResult:
     """Return the trials of a study."""
     finished = study.get_trials(deepcopy=False)
     trials = tuple(_read_trial(trial) for trial in finished if trial.state.name == "COMPLETE")
-    n_failed = sum(trial.state.name == "FAIL" for trial in finished)
-    return TuningResult(type(question.estimator).__name__, trials, n_failed)
+    n_failed = sum(map(_has_failed, finished))
+    return TuningResult(type(question.estimator).__name__, trials, n_failed, question.given)
 
 
 def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Callable[[Trial], None] | None) -> None:
@@ -174,9 +178,13 @@ def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Cal
     try:
         trial = evaluate(question, suggest(space, asked), asked.number)
     except BaseException as error:
+        has_diverged = isinstance(error, TrainingError)  # too large steps: the study goes on without them
+        asked.set_user_attr(_INTERRUPTED, not has_diverged)
         study.tell(asked, state=require("optuna.trial", extra="tune").TrialState.FAIL)
-        if isinstance(error, TrainingError):  # too large steps: the study goes on without them
+        if has_diverged:
             return
+        if asked.params:
+            study.enqueue_trial(asked.params)  # the next call begins with them
         raise
     for name in MEASURED:
         asked.set_user_attr(name, getattr(trial, name))
@@ -199,6 +207,7 @@ def _check_same(study: Any, question: Question, space: SearchSpace, folder: str 
         "settings": repr(_fixed(question.estimator, space)),
         "seeds": repr(question.seeds),
         "table": question.fingerprint(),
+        "weights or validation rows": question.fingerprint_of_rest(),
     }
     for name, value in about.items():
         before = study.user_attrs.get(name)

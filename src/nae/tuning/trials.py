@@ -1,7 +1,7 @@
 """What came of a search: trials, the front of those that no other beats in both objectives, and the one to take."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nae.errors import TrainingError
@@ -41,6 +41,8 @@ class TuningResult:
     trials: tuple[Trial, ...]
     n_failed: int = 0
     """Trials whose training diverged."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters of the estimator that did not vary; members and seed are left to whoever fits."""
 
     def __post_init__(self) -> None:
         if not self.trials and not self.n_failed:
@@ -74,7 +76,7 @@ class TuningResult:
 
     def code(self, trial: Trial | None = None) -> str:
         """Return the line of Python that makes an estimator with a trial's settings, ready to paste."""
-        return code(self.estimator, (trial or self.chosen).params)
+        return code(self.estimator, {**self.given, **(trial or self.chosen).params})
 
     def plot(self, *, ax: Any = None, backend: str = "matplotlib", title: str = "What additivity costs") -> Any:
         """Draw all trials, the front among them as a line, the chosen one in a ring."""
