@@ -54,8 +54,26 @@ def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
     assert "training on the Ray at h:1; all rows train" in err
     assert (seen["dataset"], seen["target"], seen["address"]) == (str(data), "price", "h:1")
     assert seen["params"] == {"n_members": 3, "random_state": 0, "feature_types": {"garden": "category"}}
-    assert (seen["ignore"], seen["task"]) == (["sold"], "auto")
+    assert (seen["ignore"], seen["task"]) == (["sold"], "regression")
     assert library.load(path).training["target"] == "price"
+
+
+def test_two_numbers_are_classes_on_a_cluster_too(
+    nae: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, Any] = {}
+
+    def fit_ray(*_: Any, **options: Any) -> Any:
+        seen.update(options)
+        return library.load(folder / "price.nae")
+
+    monkeypatch.setattr("nae.cli.cluster.fit_ray", fit_ray)
+    path = tmp_path / "two.csv"
+    path.write_text("size,sold\n" + "".join(f"{row},{row % 2}\n" for row in range(50)))
+    code, _, err = nae("fit", path, "-t", "sold", "-o", tmp_path / "m.nae", "--ray")
+    assert code == 0, err
+    assert "'sold' has 2 classes" in err
+    assert seen["task"] == "classification"
 
 
 @pytest.fixture
@@ -100,6 +118,13 @@ def test_what_a_cluster_cannot_do_is_said(nae: Command, folder: Path, given: lis
     code, _, err = nae("fit", folder / "homes.parquet", "-t", "price", "--ray", *given)
     assert code == 2
     assert "--on-bad-rows and --cache are for tables read on this machine" in err
+
+
+@pytest.mark.parametrize("given", [["--test-size", 0.1], ["--device", "cpu"]])
+def test_what_has_no_effect_on_a_cluster_is_not_taken(nae: Command, folder: Path, given: list[Any]) -> None:
+    code, _, err = nae("fit", folder / "homes.parquet", "-t", "price", "--ray", *given)
+    assert code == 2
+    assert "--test-size and --device have no effect where a cluster shares out rows" in err
 
 
 def test_the_chosen_settings_are_fitted_by_the_cluster_that_found_them(

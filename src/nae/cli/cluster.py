@@ -7,8 +7,10 @@ import pyarrow as pa
 
 from nae._words import counted
 from nae.cli.console import say
-from nae.cli.fit import Recipe
+from nae.cli.fit import Recipe, choose_task
+from nae.cli.streaming import glance
 from nae.scale import fit_members, fit_ray
+from nae.scanning import scan
 from nae.tables import TableModel
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def fit_on_cluster(
     data: Sequence[str], target: str, recipe: Recipe, address: str, *, ignore: Sequence[str]
 ) -> TableModel:
     """Fit on a cluster and return the model; what is said goes to the terminal."""
+    is_classes, reason = choose_task(recipe.task, glance(scan(data), target), target)
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
         "n_members": recipe.n_members,
@@ -40,12 +43,13 @@ def fit_on_cluster(
         "random_state": recipe.seed,
     }
     if not recipe.is_quiet:
+        say(f"{reason}.")
         say(f"training on the Ray at {address}; all rows train, and members validate on rows of their own.")
     model = fit_ray(
         data[0] if len(data) == 1 else list(data),
         target,
         {name: value for name, value in given.items() if value is not None},
-        task=recipe.task.value,
+        task="classification" if is_classes else "regression",
         ignore=ignore,
         address=address,
     )

@@ -16,7 +16,7 @@ from nae.cli.options import Json
 __all__ = ["doctor"]
 
 _DISTRIBUTION = "neural-additive-experts"
-_EXTRAS = ("train", "plots", "plotly", "cli", "serve", "export", "tune", "scale")
+_EXTRAS = ("train", "plots", "plotly", "cli", "serve", "export", "fast", "mlflow", "tune", "scale")
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,9 @@ def fit(
     members: Annotated[int | None, typer.Option(help="Models that are averaged; 8 unless given.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Most passes over the rows.")] = None,
     time_limit: Annotated[str | None, typer.Option(help="Most time to train, such as 90s, 5m or 1h30m.")] = None,
-    test_size: Annotated[float, typer.Option(help="Share of the rows kept apart to measure quality.")] = 0.2,
+    test_size: Annotated[
+        float, typer.Option(help="Share of the rows kept apart to measure quality.")
+    ] = Recipe.test_size,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     category: Annotated[
         list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
@@ -93,7 +95,7 @@ def fit(
     cache: Annotated[str | None, typer.Option(help="Folder for the cache of a table read in pieces.")] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Read a single file in pieces, too.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = Recipe.device,
     ray: Annotated[
         str | None, typer.Option(help="Train with a Ray cluster: its address; this machine without one.")
     ] = None,
@@ -127,6 +129,8 @@ def fit(
         raise ConfigError("--by members needs --ray and one table that fits in memory; leave it out to share out rows.")
     if ray is not None and (on_bad_rows != "error" or cache is not None):
         raise ConfigError("--on-bad-rows and --cache are for tables read on this machine; leave them out with --ray.")
+    if ray is not None and by is Share.rows and (recipe.test_size != Recipe.test_size or device != Recipe.device):
+        raise ConfigError("--test-size and --device have no effect where a cluster shares out rows; leave them out.")
     model: Any
     if ray is not None and by is Share.rows:
         from nae.cli.cluster import fit_on_cluster

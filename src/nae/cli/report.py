@@ -29,7 +29,7 @@ def report(
         str | None, typer.Option("--target", "-t", help="The target's column; the model remembers its own.")
     ] = None,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
-    max_rows: Annotated[int, typer.Option(help="Most rows of the table that go into the page.", min=1)] = 500,
+    max_rows: Annotated[int, typer.Option(help="Most rows of the table that go into the page.", min=0)] = 500,
 ) -> None:
     """Write one HTML page that contains the model: shapes, what-if, pairs and rows, without a server.
 

@@ -16,7 +16,7 @@ from nae.scanning import Scan
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
 
-__all__ = ["fit_files"]
+__all__ = ["fit_files", "glance"]
 
 _GLANCE = 100_000  # rows that tell what the target is
 _TEST_ROWS = 200_000  # rows that quality is measured on
@@ -29,7 +29,7 @@ def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERe
     features = header.drop_columns([name])
     if not 0 <= recipe.test_size < 1:
         raise ConfigError(f"--test-size must be in [0, 1); got {recipe.test_size:g}.")
-    is_classes, reason = choose_task(recipe.task, _glance(scan, name), name)
+    is_classes, reason = choose_task(recipe.task, glance(scan, name), name)
     scan = scan.where_known(name)
     training, test = scan.split(recipe.test_size, seed=recipe.seed) if recipe.test_size else (scan, None)
     if not recipe.is_quiet:
@@ -58,7 +58,7 @@ def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERe
     return estimator
 
 
-def _glance(scan: Scan, name: str) -> pa.ChunkedArray:
+def glance(scan: Scan, name: str) -> pa.ChunkedArray:
     """Return the first values of a column."""
     parts, n_rows = [], 0
     for batch in scan.batches([name]):
