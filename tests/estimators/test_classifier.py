@@ -111,6 +111,14 @@ def test_class_weights_multiply_with_row_weights(X):
     np.testing.assert_allclose(one, other, atol=1e-9)
 
 
+def test_levels_are_rare_by_their_rows_not_by_what_their_class_counts_for():
+    kind = np.repeat(["usual", "often", "seldom", "once"], [600, 388, 7, 5])
+    y = kind == "once"  # five rows, which count for half of all where classes are balanced
+    few = {"n_members": 1, "max_epochs": 1, "n_experts": 2, "random_state": 0}
+    plain, balanced = (NAEClassifier(class_weight=each, **few).fit({"kind": kind}, y) for each in (None, "balanced"))
+    assert balanced.model_.schema.features[0].levels == plain.model_.schema.features[0].levels == ("usual", "often")
+
+
 def test_a_class_of_rows_without_weight_is_no_class(X):
     y = codes(X, 3)
     model = NAEClassifier(**FAST | {"max_epochs": 3}).fit(X, y, sample_weight=(y < 2).astype(float))

@@ -161,6 +161,16 @@ def test_a_warm_start_of_another_shape_is_an_error(X, y, change):
         model.set_params(**change).fit(X, y)
 
 
+def test_a_fit_that_fails_leaves_the_model_of_the_fit_before(X):
+    y = np.where(X[:, 0] > 0, "b", "a")
+    model = NAEClassifier(warm_start=True, **FAST).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(DataError, match="warm_start needs the features and classes of the fit before"):
+        model.fit(X, np.where(X[:, 0] > 0, "d", "a"))
+    assert model.classes_.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
 def test_a_warm_start_on_other_features_or_classes_is_an_error(X):
     labels = np.resize(["a", "b", "c"], 300)
     model = NAEClassifier(warm_start=True, **FAST).fit(X, labels)

@@ -5,6 +5,7 @@ import pytest
 
 from nae import NAERegressor
 from nae.errors import DataError, NAEWarning
+from nae.estimators.fitting import Fitted, fit_model
 from nae.estimators.path import PathPoint, choose
 
 
@@ -34,6 +35,45 @@ def test_the_most_additive_point_within_one_standard_error_is_chosen() -> None:
 def test_the_standard_error_of_the_best_point_counts_not_that_of_the_others() -> None:
     points = [point(0.4, 1.0, standard_error=0.01), point(0.9, 1.05, standard_error=9.0)]
     assert choose(points) == 0
+
+
+def test_points_that_were_never_validated_are_not_chosen() -> None:
+    assert choose([point(0.4, float("nan")), point(0.7, 1.0), point(0.9, float("nan"))]) == 1
+    assert choose([point(0.4, float("nan"))]) == 0
+
+
+def test_a_callback_that_stops_a_fit_ends_the_path() -> None:
+    X, y = product(400)
+    model = NAERegressor(additivity="auto", n_members=1, max_epochs=40, callbacks=[lambda epoch, **_: epoch == 1])
+    assert len(model.fit(X, y).additivity_path_) == 1
+
+
+def test_a_time_limit_is_that_of_the_whole_path() -> None:
+    X, y = product(400)
+    limits = []
+
+    def train(*args: object, **given: object) -> Fitted:
+        limits.append(args[2].training.time_limit)
+        return fit_model(*args, **given)
+
+    model = NAERegressor(additivity="auto", n_members=1, max_epochs=4, time_limit=90.0, random_state=0)
+    model.fit_with(train, X, y)
+    assert limits[0] == pytest.approx(40.0)
+    assert limits[1] < 18.0  # a fifth of what is left
+    assert max(limits) < 90.0
+
+
+def test_auto_goes_on_with_a_warm_start() -> None:
+    X, y = product(400)
+    states = []
+
+    def train(*args: object, **given: object) -> Fitted:
+        states.append(given["state"])
+        return fit_model(*args, **given)
+
+    model = NAERegressor(n_members=1, max_epochs=2, warm_start=True, random_state=0).fit(X, y)
+    model.set_params(additivity="auto").fit_with(train, X, y)
+    assert states[0] is not None
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The loop: which rows a step sees, when it ends, what it keeps."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from nae.errors import TrainingError
 from nae.training import TrainingConfig, make_loss, train
 from nae.training.loop import _Run
+from nae.training.workers import Alone
 from tests.training.problems import N_ROWS, Problem
 
 
@@ -69,7 +71,7 @@ def test_a_plateau_keeps_the_step_size_until_it_cools_down():
     one = run(Problem(), schedule="plateau", warmup_steps=4)
     assert [one._rate(step) for step in (0, 3, 500)] == [0.25, 1, 1]
     one.n_steps, one.history.best_epoch = 100, 80
-    one.cool_down()
+    one.cool_down("validation stopped improving")
     assert one.cooling_steps == 40
     assert [one._rate(step) for step in (100, 120, 140, 150)] == [1, 0.5, 0, 0]
     assert not one.has_cooled_down
@@ -174,6 +176,72 @@ def test_validation_may_be_looked_at_less_often():
     assert history.best_epoch in (4, 8, 10)
 
 
+def test_every_epoch_is_looked_at_while_the_step_size_falls():
+    problem = Problem()
+    _, history = fit(
+        problem, validation_of(problem), schedule="plateau", patience=10, max_epochs=2000, evaluate_every=10
+    )
+    looked = [epoch.epoch for epoch in history if epoch.validation is not None]
+    began = next(later for earlier, later in pairwise(looked) if later == earlier + 1) - 1
+    assert began % 10 == 0
+    assert looked == [*range(10, began, 10), *range(began, len(history) + 1)]
+
+
+def test_the_last_epoch_in_time_is_looked_at():
+    problem = Problem()
+    _, history = fit(problem, validation_of(problem), max_epochs=100_000, evaluate_every=50_000, time_limit=0.05)
+    assert history.best_validation is not None
+
+
+def test_why_the_step_size_fell_is_said():
+    problem = Problem()
+    _, history = fit(problem, validation_of(problem), schedule="plateau", patience=None, max_epochs=60)
+    assert history.stopped == "the epochs came to an end, and the step size fell to zero"
+
+
+def test_what_no_training_row_holds_is_validated_as_the_mean_of_the_rest():
+    problem = Problem()
+    rows = problem.rows()
+    one = run(problem)
+    n_slots = one.network.inputs.shape[1]
+    share = one.slot_share.view(-1, n_slots)
+    untouched = n_slots - 1
+    assert (share[:, untouched] == 0).all()
+    experts, _ = one.network.evaluate_knots()
+    filled, _ = one._filled(*one.network.evaluate_knots())
+    own = experts.view(len(share), n_slots, -1)
+    expected = (share[0] / share[0].sum()) @ own[0]
+    torch.testing.assert_close(filled.view_as(own)[0, untouched], expected)
+    touched = share > 0
+    assert torch.equal(filled.view_as(own)[touched], own[touched])
+    slot = rows.cells.slot.clone()
+    slot[:, 0] = untouched  # an unseen value of the first feature
+    unseen = type(rows)(type(rows.cells)(slot, rows.cells.fraction * 0), rows.target, rows.weight, None)
+    assert math.isfinite(one.validate(unseen))
+
+
+def test_members_beyond_the_folds_hold_them_out_again():
+    problem = Problem(n_members=3)
+    fold = np.arange(N_ROWS) % 2
+    one = run(problem, problem.folded(fold), n_folds=2)
+    assert one.own_fold.tolist() == [0, 1, 0]
+    held_out = one.held_out
+    assert held_out is not None
+    assert [len(rows) for rows in held_out] == [32, 32, 32]
+    assert torch.equal(held_out[2].target, held_out[0].target)
+
+
+def test_workers_drop_other_weights_each():
+    class Second(Alone):
+        rank = 1
+
+    first, second = (
+        _Run(one.network(), make_loss("squared"), TrainingConfig(), one.rows(), workers)
+        for one, workers in ((Problem(dropout=0.5), Alone()), (Problem(dropout=0.5), Second()))
+    )
+    assert int(second.network.noise - first.network.noise) == 2**40
+
+
 def test_a_validation_loss_that_is_no_number_is_never_the_best():
     problem = Problem()
     rows = problem.rows()
@@ -203,8 +271,14 @@ def test_a_callback_without_a_name_may_stop_training():
             return True
 
     _, history = fit(Problem(), callbacks=[Stop()])
+    assert history.was_asked_to_stop
     assert len(history) == 1
     assert history.stopped == "a callback asked to stop"
+
+
+def test_a_callback_may_answer_with_a_boolean_of_numpy():
+    _, history = fit(Problem(), callbacks=[lambda **_: np.bool_(True)])
+    assert len(history) == 1
 
 
 def test_one_expert_needs_no_dial():

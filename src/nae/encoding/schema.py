@@ -118,8 +118,9 @@ class Category:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One text per slot."""
-        return (*self.levels, *((OTHER,) if self.rare else ()), MISSING, UNSEEN)
+        """One text per slot; a level that is called *other* leaves the shared slot *(other)*."""
+        shared = (OTHER,) if self.rare else ()
+        return (*self.levels, *(_apart(name, self.levels) for name in (*shared, MISSING, UNSEEN)))
 
     @cached_property
     def _slots(self) -> dict[str | None, int]:
@@ -133,6 +134,12 @@ class Category:
         slots, unseen = self._slots, self.n_values + 1
         found = [slots.get(key, unseen) for key in category_keys(column)]
         return np.array(found, dtype=np.int64), np.zeros(len(found))
+
+
+def _apart(name: str, levels: tuple[str, ...]) -> str:
+    while name in levels:
+        name = f"({name})"
+    return name
 
 
 Feature = Number | Category
@@ -248,14 +255,19 @@ def build_schema(
     n_knots: int,
     n_levels: int | None = None,
     least_share: float = 0.0,
+    counts: Array | None = None,
 ) -> Schema:
-    """Learn knots and levels from the rows of positive weight; levels of less than ``least_share`` of them are rare."""
+    """Learn knots and levels from the rows of positive weight; levels of less than ``least_share`` of them are rare.
+
+    ``counts`` says how many rows each one is, where ``weights`` say something else: how much its class counts for.
+    """
+    counts = weights if counts is None else counts
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
     features: list[Feature] = []
     for name, array, (kind, reason) in zip(names, columns.arrays, kinds, strict=True):
         if kind == "category":
-            limit, least = n_levels or n_knots, least_share * float(weights.sum())
-            features.append(_build_category(name, array, weights, limit=limit, least=least, reason=reason))
+            limit, least = n_levels or n_knots, least_share * float(counts.sum())
+            features.append(_build_category(name, array, counts, limit=limit, least=least, reason=reason))
         else:
             features.append(_build_number(name, array, weights, limit=n_knots, kind=kind, reason=reason))
     return Schema(tuple(features), has_names=columns.names is not None)

@@ -38,7 +38,8 @@ class Rows:
     target: AnyArray  # (B, O) numbers or (B,) classes
     weight: Array  # (B,)
     offset: Array | None  # (B, O)
-    fold: IntArray | None = None  # (B,), the member that holds the row out
+    fold: IntArray | None = None  # (B,), members with this fold hold the row out
+    count: Array | None = None  # (B,), how many rows it is, where ``weight`` says what it counts for, too
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -46,7 +47,8 @@ class Rows:
     def take(self, rows: IntArray) -> "Rows":
         offset = None if self.offset is None else self.offset[rows]
         fold = None if self.fold is None else self.fold[rows]
-        return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset, fold)
+        count = None if self.count is None else self.count[rows]
+        return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset, fold, count)
 
     def with_folds(self, fold: IntArray) -> "Rows":
         """Return the same rows, each held out by the member its fold names."""
@@ -105,7 +107,7 @@ def prepare(
     """Place knots, locate the rows and make tensors of them."""
     if schema is None:
         kinds = infer_kinds(rows.columns, feature_types)
-        schema = build_schema(rows.columns, kinds, rows.weight, **settings.table_sizes)
+        schema = build_schema(rows.columns, kinds, rows.weight, counts=rows.count, **settings.table_sizes)
     cells = schema.locate(rows.columns)
     if settings.network.encoder == "mlp":
         inputs = quantile_inputs(schema, rows.columns, np.random.default_rng(seed))
@@ -140,7 +142,7 @@ def fit_model(
     if is_constant:
         settings = replace(settings, training=replace(settings.training, max_epochs=1))
     schema, place = prepared.schema, prepared.place.device
-    with _seeded_torch(seed, n_jobs=n_jobs, device=place) as generator:
+    with _seeded_torch(seed, rank=workers.rank, n_jobs=n_jobs, device=place) as generator:
         n_outputs = len(task.outputs)
         network = Network(
             settings.network,
@@ -225,14 +227,17 @@ def to_tensors(
 
 
 @contextmanager
-def _seeded_torch(seed: int, *, n_jobs: int | None, device: torch.device) -> Iterator[torch.Generator]:
-    """Seed torch and set its threads for a block, leaving both as they were."""
+def _seeded_torch(seed: int, *, rank: int, n_jobs: int | None, device: torch.device) -> Iterator[torch.Generator]:
+    """Seed torch and set its threads for a block, leaving both as they were.
+
+    What workers draw together comes from the generator; torch's own numbers are noise, and other ones in each of them.
+    """
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ConfigError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
     threads = torch.get_num_threads()
     gpus = [device.index or 0] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=gpus):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed + (rank << 32))
         try:
             if n_jobs is not None:
                 torch.set_num_threads(int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs))
@@ -245,8 +250,8 @@ def _load_state(network: Network, state: dict[str, AnyArray]) -> None:
     own = {name: tensor.shape for name, tensor in network.state_dict().items() if name != "inputs"}
     if own != {name: array.shape for name, array in state.items()}:
         raise DataError(
-            "warm_start needs the shapes of the fit before; a size parameter or the features changed. "
-            "Set warm_start=False to start again."
+            "warm_start needs the shapes of the fit before; a size parameter, the features, or how many rows there are "
+            "(which decides sizes that are not given) changed. Set warm_start=False to start again."
         )
     network.load_state_dict({name: torch.as_tensor(array) for name, array in state.items()}, strict=False)
 

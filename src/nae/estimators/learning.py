@@ -2,7 +2,8 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -88,7 +89,8 @@ class Learner(Parameters):
         """
         if self.additivity == "auto":
             raise ConfigError("additivity='auto' is several trainings; several workers share one. Pass a number.")
-        return self._fit_scan(scan, y, sample_weight, None, offset, workers=workers, checkpoints=checkpoints)
+        with self._as_before_on_error():
+            return self._fit_scan(scan, y, sample_weight, None, offset, workers=workers, checkpoints=checkpoints)
 
     def fit_with(
         self, train: Train, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None
@@ -97,14 +99,27 @@ class Learner(Parameters):
 
         ``train`` takes the arguments of :func:`~nae.estimators.fitting.fit_model`.
         """
-        return self._fit_table(X, y, sample_weight, eval_set, offset, train=train)
+        with self._as_before_on_error():
+            return self._fit_table(X, y, sample_weight, eval_set, offset, train=train)
+
+    @contextmanager
+    def _as_before_on_error(self) -> Iterator[None]:
+        """Leave everything as it was if a fit fails: the model of the fit before belongs to its own classes."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any, offset: Any) -> Self:
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        if isinstance(X, Scan):
-            return self._fit_scan(X, y, sample_weight, eval_set, offset)
-        return self._fit_table(X, y, sample_weight, eval_set, offset)
+        with self._as_before_on_error():
+            if isinstance(X, Scan):
+                return self._fit_scan(X, y, sample_weight, eval_set, offset)
+            return self._fit_table(X, y, sample_weight, eval_set, offset)
 
     def _fit_table(
         self, X: Any, y: Any, sample_weight: Any, eval_set: Any, offset: Any, *, train: Train = fit_model
@@ -306,7 +321,7 @@ class Learner(Parameters):
                 f"additivity='auto' needs rows to validate on; got {len(prepared.source)}, which are all used for "
                 "training. Pass eval_set, or a number as additivity."
             )
-        fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells)
+        fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells, state=state)
         return fitted
 
     def _keep(self, fitted: Fitted, prepared: Prepared, **facts: Any) -> None:

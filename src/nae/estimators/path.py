@@ -4,6 +4,8 @@ The first point is a whole fit. Each further one goes on from the network before
 of its steps, so the path costs less than three fits.
 """
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -40,20 +42,29 @@ class PathPoint:
     is_chosen: bool = False
 
 
-def fit_path(fit: Fit, settings: Settings, cells: Callable[[Fitted], Cells]) -> tuple[Fitted, tuple[PathPoint, ...]]:
+def fit_path(
+    fit: Fit, settings: Settings, cells: Callable[[Fitted], Cells], *, state: dict[str, AnyArray] | None = None
+) -> tuple[Fitted, tuple[PathPoint, ...]]:
     """Return the most additive model within one standard error of the best, and the whole path.
 
-    ``fit`` trains with given settings from a given state, ``cells`` returns the training rows of a fit.
+    ``fit`` trains with given settings from a given state, the first time ``state``; ``cells`` returns the training rows
+    of a fit. A time limit is that of the whole path, and a callback that stops a fit ends it.
     """
-    first = fit(settings, None)
+    limit, started = settings.training.time_limit, time.monotonic()
+    first = fit(_within(settings, None if limit is None else limit / (1 + _SHARE * len(TARGETS))), state)
     fits, points = [first], [_measure(first, None, cells)]
     n_epochs = max(2, round(_SHARE * len(first.history)))
     penalty = settings.training.initial_penalty
-    for target in TARGETS:
+    for i, target in enumerate(TARGETS):
+        if fits[-1].history.was_asked_to_stop:
+            break
         if target <= points[-1].additivity:
             continue
         training = _further(settings.training, target, n_epochs=n_epochs, penalty=penalty)
-        fitted = fit(replace(settings, training=training), fits[-1].state)
+        left = None if limit is None else (limit - (time.monotonic() - started)) / (len(TARGETS) - i)
+        if left is not None and left <= 0:
+            break
+        fitted = fit(_within(replace(settings, training=training), left), fits[-1].state)
         penalty = fitted.history.penalty or penalty
         fits.append(fitted)
         points.append(_measure(fitted, target, cells))
@@ -64,9 +75,16 @@ def fit_path(fit: Fit, settings: Settings, cells: Callable[[Fitted], Cells]) -> 
 
 def choose(points: list[PathPoint]) -> int:
     """Return the position of the most additive point within one standard error of the best."""
-    best = min(points, key=lambda point: point.validation)
+    known = [point for point in points if not math.isnan(point.validation)]
+    if not known:  # a callback ended it before validation was looked at
+        return 0
+    best = min(known, key=lambda point: point.validation)
     within = [i for i, point in enumerate(points) if point.validation <= best.validation + best.standard_error]
     return max(within, key=lambda i: points[i].additivity)
+
+
+def _within(settings: Settings, seconds: float | None) -> Settings:
+    return replace(settings, training=replace(settings.training, time_limit=seconds))
 
 
 def _further(config: TrainingConfig, target: float, *, n_epochs: int, penalty: float) -> TrainingConfig:

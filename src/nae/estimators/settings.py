@@ -122,17 +122,18 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
     network = _network(params, defaults, n_rows=n_rows, n_features=n_features)
     is_mlp = network.encoder == "mlp"
     is_fine = _is_fine(network, n_rows)
+    n_folds = max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None
     n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
-        training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network),
+        training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network, n_folds=n_folds),
         n_knots=n_knots,
         n_levels=n_levels,
         least_share=0.0 if is_mlp else min(_LEVEL_ROWS / n_rows, _LEVEL_SHARE),
         n_ramps=params["n_ramps"] or (64 if is_fine else 48),
         is_small=is_small,
         validation_size=params["validation_size"],
-        n_folds=max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None,
+        n_folds=n_folds,
     )
 
 
@@ -192,7 +193,13 @@ def _network(params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_feat
 
 
 def _training(
-    params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int, network: NetworkConfig
+    params: dict[str, Any],
+    defaults: _Defaults,
+    *,
+    n_rows: int,
+    n_features: int,
+    network: NetworkConfig,
+    n_folds: int | None,
 ) -> TrainingConfig:
     is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
     batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
@@ -218,6 +225,7 @@ def _training(
         averaged_steps=None if is_mlp or is_small else defaults.averaged_steps,
         cooldown=defaults.cooldown,
         evaluate_every=evaluate_every,
+        n_folds=n_folds,
     )
 
 

@@ -54,7 +54,7 @@ def make_frame(columns: Mapping[str, Any], backend: Any) -> Any:
     """Return columns as a data frame of pandas or polars."""
     if backend not in ("pandas", "polars"):
         raise ConfigError(f"backend must be 'pandas' or 'polars'; got {backend!r}.")
-    require(backend, extra="bench")
+    require(backend)
     import narwhals.stable.v2 as nw
 
     plain = {

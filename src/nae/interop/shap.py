@@ -17,7 +17,7 @@ __all__ = ["to_shap"]
 
 def to_shap(explanation: "LocalExplanation", output: str | int | None = None) -> Any:
     """Return a ``shap.Explanation`` of the model's own contributions; see :meth:`LocalExplanation.to_shap`."""
-    shap = require("shap", extra="bench")
+    shap = require("shap")
     picked: Any = slice(None) if len(explanation.outputs) > 1 else 0
     if output is not None:
         picked = pick_output(explanation.outputs, output)

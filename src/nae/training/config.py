@@ -39,5 +39,7 @@ class TrainingConfig:
     """The weights that are judged and kept are a mean over about so many steps; None takes them as they are."""
     evaluate_every: int = 1
     """Epochs between two looks at the validation rows."""
+    n_folds: int | None = None
+    """Parts of the rows that members hold out, one each and in turn; None is one for every member."""
     context_penalty: float = 0.0
     """Weight of the context's share of each contribution's variance; the least weight when the dial is used."""

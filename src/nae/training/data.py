@@ -42,7 +42,7 @@ class TrainingRows:
     target: Tensor  # (B, O) numbers, or (B,) class numbers
     weight: Tensor  # (B,), mean one over the training rows
     base: Tensor | None  # (B, O), added to the score: offset on the scale of training
-    fold: Tensor | None = None  # (B,), the member that must not see the row; others see it
+    fold: Tensor | None = None  # (B,), members with this fold must not see the row; others see it
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -64,11 +64,9 @@ class TrainingRows:
         cells = RowCells(self.cells.slot.to(device), self.cells.fraction.to(device))
         return TrainingRows(cells, self.target.to(device), self.weight.to(device), base, fold)
 
-    def is_held_out(self, n_members: int) -> Tensor | None:
-        """Return which member holds out which row, (B, M)."""
-        if self.fold is None:
-            return None
-        return self.fold.unsqueeze(-1) == torch.arange(n_members, device=self.fold.device)
+    def is_held_out(self, own_fold: Tensor) -> Tensor | None:
+        """Return which member holds out which row, (B, M), from the fold of every member."""
+        return None if self.fold is None else self.fold.unsqueeze(-1) == own_fold
 
     def batches(self, n_batches: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
         if n_batches == 1:

@@ -14,9 +14,9 @@ from nae.training.config import TrainingConfig
 
 __all__ = ["Place", "choose_place", "estimate_work", "fit_in_memory"]
 
-# A GPU takes about three seconds to wake up and to capture its first step, and then half a millisecond a step; a
-# processor does about 5e9 of the multiplications counted below in a second (benchmarks/results/cost.json).
-_WORTH_IT = 2e10
+# A GPU takes about three seconds to wake up and to capture its first step, and then half a millisecond a step; two
+# cores do about 2.6e10 of the multiplications counted below in a second (docs/scaling.md).
+_WORTH_IT = 1e11
 _FEWEST_ROWS = 16  # in a batch
 
 Result = TypeVar("Result")

@@ -10,6 +10,7 @@ from nae.training.workers import ALONE, Workers
 
 __all__ = ["Dial", "context_share", "measured_additivity"]
 
+_SPEED = 0.05  # of the controller, per step
 _FLOOR = 1e-2  # of a variance, where the target's is one
 
 
@@ -28,13 +29,11 @@ class Dial:
         *,
         start: float = 0.1,
         least: float = 0.0,
-        n_steps: int = 1500,
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:
         self.target = target
         self.log_least = max(-9.0, math.log(least)) if least > 0 else -9.0
-        self.speed = min(0.3, max(0.05, 75 / n_steps))  # a short run must find the weight in fewer steps
         self.log_gamma = torch.full((), math.log(start), device=device, dtype=dtype)
         self.running = torch.full((), 0.5, device=device, dtype=dtype)
 
@@ -42,7 +41,7 @@ class Dial:
         """Return the penalty per member, and move the controller one step."""
         with torch.no_grad():
             self.running.lerp_(measured_additivity(contributions, own, weight, workers), 0.05)
-            self.log_gamma.add_(self.speed * (self.target - self.running)).clamp_(self.log_least, 4.0)
+            self.log_gamma.add_(_SPEED * (self.target - self.running)).clamp_(self.log_least, 4.0)
             gamma = self.log_gamma.exp()
         return gamma * context_share(contributions, own, weight, workers, is_relative=True)
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from nae._words import counted
 
-__all__ = ["Epoch", "History"]
+__all__ = ["ASKED", "Epoch", "History"]
+
+ASKED = "asked to stop"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ class History:
             "standard_error": self.standard_error,
             "penalty": self.penalty,
         }
+
+    @property
+    def was_asked_to_stop(self) -> bool:
+        """Whether a callback ended the run."""
+        return self.stopped.endswith(ASKED)
 
     @property
     def best_validation(self) -> float | None:

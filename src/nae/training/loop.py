@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,7 +24,7 @@ from nae.training.checkpoint import (
 from nae.training.config import TrainingConfig
 from nae.training.data import RowSource, TrainingRows
 from nae.training.dial import Dial, context_share, measured_additivity
-from nae.training.history import Epoch, History
+from nae.training.history import ASKED, Epoch, History
 from nae.training.losses import Loss
 from nae.training.optimiser import AdamW
 from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
@@ -35,6 +36,7 @@ __all__ = ["Callback", "train"]
 Callback = Callable[..., Any]
 _TOLERANCE = 0.02  # a model within this of the dial's target counts as having reached it
 _MEASURED = 2048  # rows that additivity is measured on, at most
+_APART = 2**40  # numbers between the noise of one worker and that of the next
 _EVALUATED = 2**22  # expert values evaluated at once: 16 MB, about what a cache holds
 
 
@@ -63,22 +65,24 @@ def train(
     with progress_bar(config.max_epochs, is_shown=is_verbose) as show:
         for number in range(len(run.history) + 1, config.max_epochs + 1):
             mean_loss = run.train_epoch(rows, generator)
-            is_looked_at = number % config.evaluate_every == 0 or number == config.max_epochs
+            seconds = workers.agree(time.monotonic() - started)
+            is_looked_at = run.is_to_be_looked_at(number, seconds)
             with run.averaged_weights():
                 epoch = Epoch(
                     epoch=number,
                     loss=mean_loss,
                     validation=run.validate(validation) if is_looked_at else None,
                     additivity=run.additivity(validation) if is_looked_at else run.running_additivity,
-                    seconds=workers.agree(time.monotonic() - started),
+                    seconds=seconds,
                 )
                 run.record(epoch, has_validation=validation is not None or run.held_out is not None)
             show(epoch)
             run.history.stopped = workers.agree(_reason_to_stop(run, epoch, callbacks))
             if run.history.stopped:
                 break
-            if run.is_time_to_cool_down(epoch):
-                run.cool_down()
+            reason = run.reason_to_cool_down(epoch)
+            if reason:
+                run.cool_down(reason)
             if checkpoints and is_looked_at:
                 checkpoints.save(run.state(generator), epoch)
     run.restore_best()
@@ -99,12 +103,12 @@ def _reason_to_stop(run: "_Run", epoch: Epoch, callbacks: Sequence[Callback]) ->
             additivity=epoch.additivity,
             seconds=epoch.seconds,
         )
-        if answer is True or answer == "stop":
-            return f"{getattr(callback, '__name__', 'a callback')} asked to stop"
+        if (isinstance(answer, (bool, np.bool_)) and answer) or answer == "stop":
+            return f"{getattr(callback, '__name__', 'a callback')} {ASKED}"
     if config.time_limit is not None and epoch.seconds >= config.time_limit:
         return f"time limit of {config.time_limit:g} s"
     if run.has_cooled_down:
-        return "validation stopped improving, and the step size fell to zero"
+        return f"{run.cooling_reason}, and the step size fell to zero"
     waited = epoch.epoch - run.history.best_epoch
     if (
         config.schedule == "cosine"
@@ -129,6 +133,8 @@ class _Run:
         self, network: Network, loss: Loss, config: TrainingConfig, rows: RowSource, workers: Workers = ALONE
     ) -> None:
         self.network, self.loss, self.config, self.workers = network, loss, config, workers
+        if network.noise is not None:
+            network.noise += workers.rank * _APART
         self.n_batches = max(1, round(len(rows) / config.batch_size))
         self.batch_size = len(rows) // self.n_batches
         parameter = network.intercept
@@ -149,11 +155,14 @@ class _Run:
         )
         self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows, workers)
-        self.held_out_rows = rows.held_out(network.config.n_members)
-        self.held_out = _by_member(self.held_out_rows, network.config.n_members)
+        n_members = network.config.n_members
+        self.own_fold = torch.arange(n_members, device=parameter.device) % (config.n_folds or n_members)
+        self.held_out_rows = rows.held_out(n_members)
+        self.held_out = _by_member(self.held_out_rows, self.own_fold.tolist())
         self.n_steps = 0
         self.cooling_from: int | None = None
         self.cooling_steps = 1
+        self.cooling_reason = ""
         self.history = History()
         self._best: _Best | None = None
 
@@ -166,19 +175,29 @@ class _Run:
         n_steps = self.config.max_epochs * self.n_batches
         return warm * 0.5 * (1 + math.cos(math.pi * min(step / n_steps, 1.0)))
 
-    def is_time_to_cool_down(self, epoch: Epoch) -> bool:
-        """Return whether validation has stopped improving, or just enough epochs are left to let the rate fall."""
-        if self.config.schedule != "plateau" or self.cooling_from is not None:
-            return False
-        waited = epoch.epoch - self.history.best_epoch
-        is_stuck = self.config.patience is not None and epoch.validation is not None and waited >= self.config.patience
-        share = self.config.cooldown / (1 + self.config.cooldown)
-        left = self.config.max_epochs - epoch.epoch
-        limit = math.inf if self.config.time_limit is None else self.config.time_limit
-        return is_stuck or left <= share * self.config.max_epochs or epoch.seconds >= (1 - share) * limit
+    def is_to_be_looked_at(self, number: int, seconds: float) -> bool:
+        """Return whether an epoch is validated: every so often, every one while the step size falls, and the last."""
+        config = self.config
+        is_last = number == config.max_epochs or seconds >= (config.time_limit or math.inf)
+        return is_last or number % config.evaluate_every == 0 or self.cooling_from is not None
 
-    def cool_down(self) -> None:
+    def reason_to_cool_down(self, epoch: Epoch) -> str:
+        """Return why the step size is to fall from now on: no progress, or just enough epochs or time left for it."""
+        config = self.config
+        if config.schedule != "plateau" or self.cooling_from is not None:
+            return ""
+        waited = epoch.epoch - self.history.best_epoch
+        if config.patience is not None and epoch.validation is not None and waited >= config.patience:
+            return "validation stopped improving"
+        share = config.cooldown / (1 + config.cooldown)
+        if config.max_epochs - epoch.epoch <= share * config.max_epochs:
+            return "the epochs came to an end"
+        is_late = config.time_limit is not None and epoch.seconds >= (1 - share) * config.time_limit
+        return "time came to an end" if is_late else ""
+
+    def cool_down(self, reason: str) -> None:
         """Go back to the best epoch and let the step size fall to zero from there."""
+        self.cooling_reason = reason
         if self._best is not None:
             self.network.load_state_dict(self._best.state)
             if self.mean is not None:
@@ -217,6 +236,8 @@ class _Run:
         some = rows.take(torch.arange(0, len(rows), stride, device=rows.weight.device))
         weight = some.weight / some.weight.mean()
         tables = network.evaluate_knots() if self.is_on_knots else None
+        if tables is not None and validation is not None:
+            tables = self._filled(*tables)
         routed = network(some.cells, tables, weight=weight)
         own = network.own_effect(routed, routed.mean_routing, some.cells, tables)
         return float(measured_additivity(routed.contributions, own, weight))
@@ -258,7 +279,7 @@ class _Run:
         config, workers = self.config, self.workers
         score = routed.score if batch.base is None else routed.score + batch.base.unsqueeze(-1)
         per_row = self.loss.per_row(score, batch.target)  # (B, M)
-        held_out = batch.is_held_out(per_row.shape[1])
+        held_out = batch.is_held_out(self.own_fold)
         if held_out is not None:
             per_row = per_row * ~held_out
         objective = weighted_mean(per_row, batch.weight, workers)  # (M,)
@@ -313,6 +334,7 @@ class _Run:
         per_row = config.n_experts * network.n_outputs * network.n_features
         losses, weights = [], []
         if validation is not None:
+            tables = None if tables is None else self._filled(*tables)
             for batch in _chunks(validation, _EVALUATED // (per_row * config.n_members)):
                 score = network(batch.cells, tables).score.mean(dim=-1, keepdim=True)
                 losses.append(self._losses(score, batch))
@@ -323,6 +345,21 @@ class _Run:
                     losses.append(self._losses(network.score_member(member, batch.cells, tables), batch))
                     weights.append(batch.weight)
         return torch.cat(losses), torch.cat(weights)
+
+    def _filled(self, experts: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
+        """Return tables whose slots that no training row touches hold the mean of those touched, as the model's will.
+
+        Validation rows may hold what training rows do not: new levels, or the first missing value.
+        """
+        share = self.slot_share.view(self.network.n_features, -1)
+        weight = share / share.sum(dim=1, keepdim=True)
+
+        def fill(table: Tensor) -> Tensor:  # (..., F * S, width)
+            own = table.unflatten(-2, share.shape)
+            mean = (weight.unsqueeze(-1) * own).sum(dim=-2, keepdim=True)
+            return torch.where(share.unsqueeze(-1) > 0, own, mean).flatten(-3, -2)
+
+        return fill(experts), fill(terms)
 
     def _losses(self, score: Tensor, batch: TrainingRows) -> Tensor:
         """Return the loss of every row from one score of each, (B, O, 1)."""
@@ -358,6 +395,7 @@ class _Run:
             "n_steps": self.n_steps,
             "cooling_from": self.cooling_from,
             "cooling_steps": self.cooling_steps,
+            "cooling_reason": self.cooling_reason,
             "best": None if self._best is None else self._best.value,
             "history": self.history.to_dict(),
         }
@@ -371,11 +409,11 @@ class _Run:
         self.optimiser.load(without_prefix("optimiser", state.tensors))
         generator.set_state(state.tensors["generator"].cpu())
         if self.network.noise is not None:
-            self.network.noise.copy_(state.tensors["noise"])
+            self.network.noise.copy_(state.tensors["noise"] + self.workers.rank * _APART)
         if self.mean is not None:
             self.mean.load(without_prefix("mean", state.tensors))
         self.n_steps, self.cooling_from = state.values["n_steps"], state.values["cooling_from"]
-        self.cooling_steps = state.values["cooling_steps"]
+        self.cooling_steps, self.cooling_reason = state.values["cooling_steps"], state.values["cooling_reason"]
         self.history = read_history(state.values["history"])
         if state.values["best"] is not None:
             device = self.network.intercept.device
@@ -428,11 +466,11 @@ class _Replay:
         return self.value
 
 
-def _by_member(rows: TrainingRows | None, n_members: int) -> list[TrainingRows] | None:
-    """Return the rows that each member holds out."""
+def _by_member(rows: TrainingRows | None, own_fold: Sequence[int]) -> list[TrainingRows] | None:
+    """Return the rows that each member holds out: those of its fold."""
     if rows is None or rows.fold is None:
         return None
-    return [rows.take(torch.nonzero(rows.fold == member).flatten()) for member in range(n_members)]
+    return [rows.take(torch.nonzero(rows.fold == fold).flatten()) for fold in own_fold]
 
 
 def _chunks(rows: TrainingRows, size: int) -> Iterator[TrainingRows]:
