@@ -35,8 +35,8 @@ LAMBDA_NOTE = (
     "of the experts by K − 1 where Eq. (7), and ours, divides by K, which is a third more at K = 4 and double at K = "
     "2: a part of it ([What explains the differences](./differences.md)), and the paper's own spread over seeds is "
     "widest there, ± 0.008. Tightness is the range of the contributions over that of the bounds within a bin; its text "
-    "also allows the range over every context of the table, which is wider. The last lines are the default's own dial, for "
-    "which the paper has no counterpart."
+    "also allows the range over every context of the table, which is wider. The last lines are the default's own dial, "
+    "for which the paper has no counterpart."
 )
 
 
