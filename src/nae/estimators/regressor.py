@@ -52,8 +52,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     gate : {'auto', 'additive', 'low-rank', 'deep', 'diagonal'}
         How features decide about each other's experts; 'auto' is additive or low-rank, whichever is cheaper.
     n_experts : int or None
-        Experts per feature (the paper's K). Unless given: 8; up to 64 features, 16 from 32,000 rows on
-        or where ``additivity`` is asked for; 64 for 'nae-d'. ``additivity=1`` has one.
+        Experts per feature (the paper's K). Unless given: 8; up to 64 features, 16 from 32,000 rows on (10,000 with
+        classes), and for numbers where ``additivity`` is asked for; 64 for 'nae-d'. ``additivity=1`` has one.
     n_active : int or None
         Experts that take part at once (the paper's C); all unless given, half of them for 'nae-e'.
     n_members : int
@@ -66,7 +66,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     n_blocks : int
         Depth of the encoders.
     hidden_dim : int or None
-        Width of the encoders; 32 unless given, 64 from 32,000 rows on and up to 64 features.
+        Width of the encoders; 32 unless given, 64 from 32,000 rows on (10,000 with classes) and up to 64 features.
     gate_rank : int
         Width of a low-rank or deep gate.
     normalization : {'layer', 'batch'}
@@ -80,8 +80,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         Weight of the share that context has in the contributions' variance: 0.05 unless given, and none with
         ``encoder='mlp'``. Where ``additivity`` is asked for, it grows until the target is met.
     expert_dropout : float or None
-        Share of the experts' weights dropped in training; none unless given. Where ``additivity`` is asked for, and
-        up to 256 rows, nothing is dropped.
+        Share of the experts' weights dropped in training; unless given, 0.1 where classes are learned by
+        ``variant='nae'``, and none elsewhere. Nothing is dropped where ``additivity`` is asked for, and up to 256 rows.
     encoder_dropout : float
         Share of the hidden units dropped in training, with ``encoder='mlp'`` only.
     weight_decay : float or None
