@@ -114,7 +114,7 @@ def test_forty_levels_are_shown_and_rarer_ones_hidden_on_request() -> None:
     few = lay_out_shape(explained(), FORTY, max_levels=5)
     assert len(few.levels) == 7
     assert few.hidden == 35
-    assert "35 rarer levels hidden" in few.note
+    assert "35 rare ones hidden" in few.note
     assert {level.label for level in few.levels[:5]} <= {level.label for level in every.levels}
     assert min(level.share for level in few.levels[:5]) >= sorted(level.share for level in every.levels[:40])[-5]
 

@@ -249,5 +249,5 @@ def _note(shape: FeatureShape, o: int, x: Array, x_range: tuple[float, float], h
     if len(x) > _FEW and (x_range[0] > x[0] or x_range[1] < x[-1]):
         parts.append(f"values reach {format_value(float(x[-1] if x_range[1] < x[-1] else x[0]))}")
     if hidden:
-        parts.append(f"{hidden} rarer levels hidden")
+        parts.append(f"{hidden} rare ones hidden")
     return " · ".join(parts)
