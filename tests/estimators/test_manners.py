@@ -150,6 +150,18 @@ def test_a_warm_start_keeps_knots_and_takes_new_rows(X, y):
     np.testing.assert_array_equal(model.model_.schema.knots, knots)
 
 
+def test_a_warm_start_keeps_what_new_rows_say_nothing_about(X, y):
+    target = y + X[:, 0]
+    model = NAERegressor(warm_start=True, **FAST | {"max_epochs": 60}).fit(X[:200], target[:200])
+    grid = np.column_stack([np.linspace(-0.9, 0.9, 20), np.zeros(20)])
+    before = model.predict(grid)
+    without = X[200:].copy()
+    without[:, 0] = np.nan
+    model.set_params(max_epochs=1).fit(without, target[200:])
+    assert np.corrcoef(model.predict(grid), before)[0, 1] > 0.9
+    assert np.ptp(before) > 0.5
+
+
 @pytest.mark.parametrize(
     "change",
     [{"n_experts": 3}, {"hidden_dim": 9}, {"n_members": 2}, {"gate": "deep"}, {"n_blocks": 1}, {"variant": "nae-d"}],

@@ -180,6 +180,7 @@ def fit_model(
             outputs=task.outputs,
             classes=task.classes,
             slot_weight=prepared.slot_weight,
+            is_warm=state is not None,
         )
         is_mlp = settings.network.encoder == "mlp"
         error = _table_error(network, model, prepared.cells, task.scale) if is_mlp else 0.0

@@ -51,16 +51,17 @@ def assemble(
     classes: tuple[str, ...] = (),
     training: dict[str, Any] | None = None,
     slot_weight: Array | None = None,
+    is_warm: bool = False,
 ) -> TableModel:
     """Return the model of a trained network.
 
     ``cells`` and ``weights`` are those of the training rows; where these are a sample, ``slot_weight`` says how much
-    of all the rows lies at each slot.
+    of all the rows lies at each slot. ``is_warm`` says that other rows have trained the network before.
     """
     experts, gate, intercept = network.to_tables(padded_slots(schema))
     weight = slot_weights(cells, weights, schema.n_slots) if slot_weight is None else slot_weight
-    experts = _fill_untrained(experts, schema, weight)
-    gate = replace(gate, terms=_fill_untrained(gate.terms, schema, weight))
+    experts = _fill_untrained(experts, schema, weight, is_warm=is_warm)
+    gate = replace(gate, terms=_fill_untrained(gate.terms, schema, weight, is_warm=is_warm))
     experts = experts * scale.spread[:, None] + 0.0  # -0.0 becomes 0.0
     intercept = intercept.mean(axis=-1) * scale.spread + scale.centre
     if len(classes) > 2:
@@ -89,11 +90,16 @@ def assemble(
     return replace(model, statistics=replace(statistics, weight=weight))
 
 
-def _fill_untrained(table: Array, schema: Schema, weight: Array) -> Array:
-    """Fill *unseen*, and *missing* where none was seen, with the frequency-weighted mean of the known values."""
+def _fill_untrained(table: Array, schema: Schema, weight: Array, *, is_warm: bool) -> Array:
+    """Fill *unseen*, and *missing* where none was seen, with the frequency-weighted mean of the known values.
+
+    A warm start keeps what an earlier fit learned of values that these rows have not.
+    """
     for i, feature in enumerate(schema.features):
         own = table[schema.slots(i)]  # a view
         known = weight[schema.slots(i)][: feature.n_values]
+        if is_warm and known.sum() == 0:
+            known = np.ones(feature.n_values)
         if known.sum() > 0:
             own[-1] = np.tensordot(known / known.sum(), own[: feature.n_values], axes=1)
         else:  # nothing but missing values
