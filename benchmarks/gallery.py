@@ -182,7 +182,7 @@ def _income(folder: Path) -> Iterator[Picture]:
     )
     yield Picture(
         "income-countries",
-        "Forty levels",
+        "Many levels; the rarest share one effect",
         'plots.shape(model.explain_global(), "NativeCountry")',
         plots.shape(explanation, "NativeCountry").figure,
     )
