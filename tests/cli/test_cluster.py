@@ -76,6 +76,41 @@ def test_two_numbers_are_classes_on_a_cluster_too(
     assert seen["task"] == "classification"
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("-t", "solt"), "The scan has no column 'solt'. Did you mean 'sold'"),
+        (("-t", "sold", "--loss", "poisson"), "--loss is for regressions; classes are predicted here"),
+    ],
+)
+def test_a_cluster_is_not_asked_for_what_makes_no_sense(
+    nae: Command, tmp_path: Path, words: tuple[str, ...], text: str
+) -> None:
+    path = tmp_path / "two.csv"
+    path.write_text("size,sold\n" + "".join(f"{row},{row % 2}\n" for row in range(50)))
+    code, _, err = nae("fit", path, "-o", tmp_path / "m.nae", "--ray", *words)
+    assert code == 2
+    assert text in err
+
+
+@pytest.mark.parametrize("data", ["s3://bucket/rows.parquet", "sorted.csv"])
+def test_what_cannot_be_seen_from_here_is_left_to_the_cluster(
+    nae: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str
+) -> None:
+    seen: dict[str, Any] = {}
+
+    def fit_ray(dataset: Any, *_: Any, **options: Any) -> Any:
+        seen.update(options, dataset=dataset)
+        return library.load(folder / "price.nae")
+
+    monkeypatch.setattr("nae.cli.cluster.fit_ray", fit_ray)
+    monkeypatch.chdir(tmp_path)
+    Path("sorted.csv").write_text("size,sold\n" + "".join(f"{row},0\n" for row in range(50)))
+    code, _, err = nae("fit", data, "-t", "sold", "-o", tmp_path / "m.nae", "--ray")
+    assert code == 0, err
+    assert (seen["task"], seen["dataset"]) == ("auto", data)
+
+
 @pytest.fixture
 def members(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what is asked of a cluster that trains members; it does so here."""

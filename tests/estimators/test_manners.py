@@ -9,6 +9,7 @@ import torch
 
 from nae import NAEClassifier, NAERegressor
 from nae.errors import ConfigError, DataError, TrainingError
+from nae.estimators.fitting import _seeded_torch
 
 FAST = {"n_members": 1, "n_experts": 2, "hidden_dim": 8, "max_epochs": 5, "random_state": 0}
 
@@ -269,3 +270,12 @@ def test_predictions_do_not_need_torch(X, y, monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "__call__", None)
     np.testing.assert_array_equal(model.predict(X), expected)
     assert not any(type(value).__module__.startswith("torch") for value in vars(model).values())
+
+
+def test_workers_draw_other_noise_each():
+    drawn = []
+    for rank in (0, 1):
+        with _seeded_torch(7, rank=rank, n_jobs=None, device=torch.device("cpu")) as generator:
+            drawn.append((torch.rand(3), torch.rand(3, generator=generator)))
+    assert not torch.equal(drawn[0][0], drawn[1][0])
+    assert torch.equal(drawn[0][1], drawn[1][1])  # what they draw together is the same

@@ -217,7 +217,20 @@ def test_what_no_training_row_holds_is_validated_as_the_mean_of_the_rest():
     slot = rows.cells.slot.clone()
     slot[:, 0] = untouched  # an unseen value of the first feature
     unseen = type(rows)(type(rows.cells)(slot, rows.cells.fraction * 0), rows.target, rows.weight, None)
-    assert math.isfinite(one.validate(unseen))
+    with torch.no_grad():
+        score = one.network(unseen.cells, one._filled(*one.network.evaluate_knots())).score.mean(dim=-1)
+    assert one.validate(unseen) == pytest.approx(float(((score - unseen.target) ** 2).mean()))
+
+
+def test_a_row_that_two_members_hold_out_does_not_make_the_loss_surer():
+    problem, fold = Problem(n_members=4), np.arange(N_ROWS) % 2
+    one = run(problem, problem.folded(fold), n_folds=2)
+    found = one._validation_losses(None)
+    assert found is not None
+    losses = found[0]
+    assert len(losses) == 2 * N_ROWS
+    expected = float(losses.std(unbiased=False)) / math.sqrt(N_ROWS)
+    assert one.standard_error(None) == pytest.approx(expected)
 
 
 def test_members_beyond_the_folds_hold_them_out_again():

@@ -244,12 +244,28 @@ def test_the_code_of_a_trial_makes_its_estimator() -> None:
     assert eval(text).gate == "deep"  # noqa: S307
 
 
+def test_a_setting_that_is_refused_does_not_block_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_rows()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "evaluate", lambda *_: (_ for _ in ()).throw(ConfigError("no")))
+        with pytest.raises(ConfigError, match="no"):
+            tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
+    result = tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=2)
+    assert result.trials[0].params != SPACE.defaults()
+
+
+@pytest.mark.parametrize("given", [{"eval_set": [make_rows()]}, {"sample_weight": 2.0}], ids=["list", "number"])
+def test_a_search_takes_what_a_fit_takes(tmp_path: Path, given: dict[str, Any]) -> None:
+    X, y = make_rows()
+    assert len(tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1, **given).trials) == 1
+
+
 def test_the_code_of_a_trial_has_what_did_not_vary(tmp_path: Path) -> None:
     X, y = make_rows()
-    estimator = tiny(loss="huber", random_state=3)
+    estimator = tiny(loss="huber", huber_delta=1.234567, random_state=3)
     text = tune(estimator, X, y, folder=tmp_path, space=SPACE, n_trials=1).code()
     made = eval(text)  # noqa: S307
-    assert (made.loss, made.max_epochs) == ("huber", estimator.max_epochs)
+    assert (made.loss, made.huber_delta, made.max_epochs) == ("huber", 1.234567, estimator.max_epochs)
     assert made.n_members == NAERegressor().n_members  # one is enough to compare settings; a model has all
 
 

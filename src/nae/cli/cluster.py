@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from nae._words import counted
 from nae.cli.console import say
-from nae.cli.fit import Recipe, choose_task
+from nae.cli.fit import Recipe, Task, choose_task
 from nae.cli.streaming import glance
+from nae.errors import ConfigError
 from nae.scale import fit_members, fit_ray
 from nae.scanning import scan
 from nae.tables import TableModel
@@ -32,7 +33,9 @@ def fit_on_cluster(
     data: Sequence[str], target: str, recipe: Recipe, address: str, *, ignore: Sequence[str]
 ) -> TableModel:
     """Fit on a cluster and return the model; what is said goes to the terminal."""
-    is_classes, reason = choose_task(recipe.task, glance(scan(data), target), target)
+    task, reason = _choose_task(data, target, recipe)
+    if task == Task.classification and recipe.loss is not None:
+        raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
         "n_members": recipe.n_members,
@@ -43,13 +46,14 @@ def fit_on_cluster(
         "random_state": recipe.seed,
     }
     if not recipe.is_quiet:
-        say(f"{reason}.")
+        if reason:
+            say(f"{reason}.")
         say(f"training on the Ray at {address}; all rows train, and members validate on rows of their own.")
     model = fit_ray(
         data[0] if len(data) == 1 else list(data),
         target,
         {name: value for name, value in given.items() if value is not None},
-        task="classification" if is_classes else "regression",
+        task=task.value,
         ignore=ignore,
         address=address,
     )
@@ -58,3 +62,15 @@ def fit_on_cluster(
         trained = counted(facts["n_epochs"], "epoch")
         say(f"trained for {trained} and kept number {facts['best_epoch']} ({facts['stopped']}).")
     return model.with_training(target=target)
+
+
+def _choose_task(data: Sequence[str], target: str, recipe: Recipe) -> tuple[Task, str]:
+    """Return what is predicted and why: what the first rows say, where they can be read here and say something."""
+    if recipe.task is not Task.auto or any("://" in path for path in data):
+        return recipe.task, ""
+    files = scan(list(data), on_bad_rows="skip")  # the cluster says which rows are wrong
+    column = glance(files, files.find(target))
+    if len(column.drop_null().unique()) < 2:  # files may be sorted by it
+        return recipe.task, ""
+    is_classes, reason = choose_task(recipe.task, column, target)
+    return (Task.classification if is_classes else Task.regression), reason

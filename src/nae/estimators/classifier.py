@@ -83,8 +83,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         Rows of a step, most epochs, and epochs without progress on validation before stopping; chosen by the
         number of rows unless given.
     validation_size : float
-        Share of the rows held out to choose the best epoch: by each member other rows, in so many equal parts as come
-        closest to it (two at least). Up to 256 rows are all used for training.
+        Share of the rows held out to choose the best epoch: the rows are divided into so many equal parts as come
+        closest to it (two at least), and members hold out one each, in turn. Up to 256 rows are all used for training.
     validation : splitter, indices or None
         Which rows to hold out instead: a scikit-learn splitter (its first split), indices or a mask.
     time_limit : float or None

@@ -51,7 +51,7 @@ class Rows:
         return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset, fold, count)
 
     def with_folds(self, fold: IntArray) -> "Rows":
-        """Return the same rows, each held out by the member its fold names."""
+        """Return the same rows, each held out by the members with its fold."""
         return replace(self, fold=fold)
 
     def count_held_out(self, n_members: int) -> int:
@@ -238,7 +238,7 @@ def _seeded_torch(seed: int, *, rank: int, n_jobs: int | None, device: torch.dev
     threads = torch.get_num_threads()
     gpus = [device.index or 0] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=gpus):
-        torch.manual_seed(seed + (rank << 32))
+        torch.manual_seed((seed + rank * 0x9E3779B1) % 2**32)  # of more bits, a CPU would not look at the upper ones
         try:
             if n_jobs is not None:
                 torch.set_num_threads(int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs))

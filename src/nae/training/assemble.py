@@ -90,7 +90,7 @@ def assemble(
     return replace(model, statistics=replace(statistics, weight=weight))
 
 
-def _fill_untrained(table: Array, schema: Schema, weight: Array, *, is_warm: bool) -> Array:
+def _fill_untrained(table: Array, schema: Schema, weight: Array, *, is_warm: bool = False) -> Array:
     """Fill *unseen*, and *missing* where none was seen, with the frequency-weighted mean of the known values.
 
     A warm start keeps what an earlier fit learned of values that these rows have not.
@@ -98,7 +98,7 @@ def _fill_untrained(table: Array, schema: Schema, weight: Array, *, is_warm: boo
     for i, feature in enumerate(schema.features):
         own = table[schema.slots(i)]  # a view
         known = weight[schema.slots(i)][: feature.n_values]
-        if is_warm and known.sum() == 0:
+        if is_warm and known.sum() == 0 and not feature.is_constant:
             known = np.ones(feature.n_values)
         if known.sum() > 0:
             own[-1] = np.tensordot(known / known.sum(), own[: feature.n_values], axes=1)

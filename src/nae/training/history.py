@@ -62,7 +62,7 @@ class History:
     @property
     def was_asked_to_stop(self) -> bool:
         """Whether a callback ended the run."""
-        return self.stopped.endswith(ASKED)
+        return ASKED in self.stopped
 
     @property
     def best_validation(self) -> float | None:

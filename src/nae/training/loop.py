@@ -318,7 +318,8 @@ class _Run:
             return None
         losses, share = found[0], found[1] / self.workers.total(found[1].sum())
         mean = self._validation_mean(*found)
-        return float(self.workers.total(((losses - mean) ** 2 * share**2).sum()).sqrt())
+        n_times = 1.0 if validation is not None else len(self.own_fold) / len(self.own_fold.unique())  # a row counts
+        return math.sqrt(n_times * float(self.workers.total(((losses - mean) ** 2 * share**2).sum())))
 
     def _validation_mean(self, losses: Tensor, weights: Tensor) -> Tensor:
         return self.workers.total((losses * weights).sum()) / self.workers.total(weights.sum())
@@ -347,17 +348,18 @@ class _Run:
         return torch.cat(losses), torch.cat(weights)
 
     def _filled(self, experts: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
-        """Return tables whose slots that no training row touches hold the mean of those touched, as the model's will.
+        """Return tables where *unseen*, and *missing* if it is, hold the mean of the rest, as in the model.
 
         Validation rows may hold what training rows do not: new levels, or the first missing value.
         """
         share = self.slot_share.view(self.network.n_features, -1)
         weight = share / share.sum(dim=1, keepdim=True)
+        is_empty = (share == 0) & (self.network.inputs == 0).all(dim=-1)
 
         def fill(table: Tensor) -> Tensor:  # (..., F * S, width)
             own = table.unflatten(-2, share.shape)
             mean = (weight.unsqueeze(-1) * own).sum(dim=-2, keepdim=True)
-            return torch.where(share.unsqueeze(-1) > 0, own, mean).flatten(-3, -2)
+            return torch.where(is_empty.unsqueeze(-1), mean, own).flatten(-3, -2)
 
         return fill(experts), fill(terms)
 
@@ -413,7 +415,7 @@ class _Run:
         if self.mean is not None:
             self.mean.load(without_prefix("mean", state.tensors))
         self.n_steps, self.cooling_from = state.values["n_steps"], state.values["cooling_from"]
-        self.cooling_steps, self.cooling_reason = state.values["cooling_steps"], state.values["cooling_reason"]
+        self.cooling_steps, self.cooling_reason = state.values["cooling_steps"], state.values.get("cooling_reason", "")
         self.history = read_history(state.values["history"])
         if state.values["best"] is not None:
             device = self.network.intercept.device

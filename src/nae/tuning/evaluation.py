@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from nae.encoding import read_table
 from nae.encoding.fingerprint import fingerprint
 from nae.encoding.target import to_array
@@ -50,10 +52,13 @@ class Question:
     def fingerprint_of_rest(self) -> str:
         """Return a digest of weights and validation rows; losses that were measured otherwise cannot be compared."""
         weight, eval_set = self.fit_params.get("sample_weight"), self.fit_params.get("eval_set")
-        digests = ["" if weight is None else fingerprint(read_table({"weight": to_array(weight)}))]
+        digests = ["" if weight is None else fingerprint(read_table({"weight": np.atleast_1d(to_array(weight))}))]
         if eval_set is not None:
-            table, *others = eval_set
-            digests.append(fingerprint(read_table(table), *(to_array(one) for one in others if one is not None)))
+            from nae.estimators.reading import read_eval_set
+
+            table, *others = read_eval_set(eval_set)
+            arrays = (np.atleast_1d(to_array(one)) for one in others if one is not None)
+            digests.append(fingerprint(read_table(table), *arrays))
         return " ".join(digests).strip() or "none"
 
     @property
@@ -63,7 +68,7 @@ class Question:
         return {
             name: value
             for name, value in self.estimator.get_params().items()
-            if name not in _PASSING and repr(value) != repr(defaults[name])
+            if name not in _PASSING and repr(value) != repr(defaults[name]) and not isinstance(value, np.ndarray)
         }
 
     def average(self, measured: Sequence[Measured], params: Mapping[str, Any], number: int) -> Trial:

@@ -178,12 +178,12 @@ def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Cal
     try:
         trial = evaluate(question, suggest(space, asked), asked.number)
     except BaseException as error:
-        has_diverged = isinstance(error, TrainingError)  # too large steps: the study goes on without them
-        asked.set_user_attr(_INTERRUPTED, not has_diverged)
+        is_interrupted = not isinstance(error, Exception)  # Ctrl-C says nothing about the settings
+        asked.set_user_attr(_INTERRUPTED, is_interrupted)
         study.tell(asked, state=require("optuna.trial", extra="tune").TrialState.FAIL)
-        if has_diverged:
+        if isinstance(error, TrainingError):  # too large steps: the study goes on without them
             return
-        if asked.params:
+        if is_interrupted and asked.params:
             study.enqueue_trial(asked.params)  # the next call begins with them
         raise
     for name in MEASURED:

@@ -76,7 +76,7 @@ class TuningResult:
 
     def code(self, trial: Trial | None = None) -> str:
         """Return the line of Python that makes an estimator with a trial's settings, ready to paste."""
-        return code(self.estimator, {**self.given, **(trial or self.chosen).params})
+        return code(self.estimator, (trial or self.chosen).params, self.given)
 
     def plot(self, *, ax: Any = None, backend: str = "matplotlib", title: str = "What additivity costs") -> Any:
         """Draw all trials, the front among them as a line, the chosen one in a ring."""
@@ -95,10 +95,11 @@ class TuningResult:
         return frontier(points, score_label="validation loss", title=title, ax=ax, backend=backend)
 
 
-def code(estimator: str, params: Mapping[str, Any]) -> str:
-    """Return a call as Python text; what is left to the estimator is left out."""
-    given = [f"{name}={_literal(value)}" for name, value in params.items() if value is not None]
-    return f"{estimator}({', '.join(given)})"
+def code(estimator: str, params: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> str:
+    """Return a call as Python text; what is left to the estimator is left out, and what was given stays exact."""
+    exact = [f"{name}={value!r}" for name, value in (given or {}).items() if name not in params]
+    found = [f"{name}={_literal(value)}" for name, value in params.items() if value is not None]
+    return f"{estimator}({', '.join((*exact, *found))})"
 
 
 def _literal(value: Any) -> str:
