@@ -235,12 +235,18 @@ def _elsewhere(results: Results) -> list[str]:
     for report in results.guests:
         if report.dataset in datasets and report.model in models:
             found.setdefault(report.where, {}).setdefault(models[report.model], []).append(datasets[report.dataset])
-    return [
-        f"Elsewhere ({place}): "
-        + "; ".join(f"{model} on {', '.join(tables)}" for model, tables in runs.items())
-        + ". These scores stand beside the others; seconds and memory cannot be compared and are left out."
+    if not found:
+        return []
+    head = "Runs elsewhere: their scores count; seconds and memory cannot be compared and are left out.\n"
+    places = [
+        f"- {place}: {'; '.join(f'{model} on {_few(tables)}' for model, tables in runs.items())}."
         for place, runs in sorted(found.items())
     ]
+    return ["\n".join([head, *places]) + "\n"]
+
+
+def _few(tables: Sequence[str]) -> str:
+    return ", ".join(tables) if len(tables) <= 4 else f"{len(tables)} tables"
 
 
 def _join(texts: Iterable[str]) -> str:

@@ -137,16 +137,17 @@ def test_costs_are_shown_of_the_machine_of_most_runs_alone() -> None:
     for title in COSTS:
         assert rows[title]["Housing"][0] != "–"
         assert rows[title]["Housing"][-1] == "–"
-    assert "\nElsewhere (Linux, 16 processors, 14 threads): EBM on Housing. These scores stand" in page
+    assert "\nRuns elsewhere: their scores count;" in page
+    assert "\n- Linux, 16 processors, 14 threads: EBM on Housing.\n" in page
     assert "\n7 runs, one after another, each in its own process: Linux, 2 processors, 0 threads." in page
     assert "shared the machine" not in page
-    assert "Elsewhere" not in render_suite(here)
+    assert "elsewhere" not in render_suite(here)
 
 
 def test_seconds_of_one_thread_do_not_stand_beside_those_of_two() -> None:
     two = [replace(report, machine="Linux", threads=2) for report in REPORTS]
     page = render_suite([*two, replace(done("housing", "ebm", rmse=0.41), machine="Linux", threads=1)])
-    assert "\nElsewhere (Linux, 1 thread): EBM on Housing." in page
+    assert "\n- Linux, 1 thread: EBM on Housing." in page
     assert section(page, "Fit, seconds")[-1][-1] == "–"
 
 
