@@ -66,6 +66,7 @@ def test_every_split_is_a_suite_of_its_own() -> None:
     assert [(config.suite, config.split) for config in found] == [("suite", 0), ("suite-1", 1), ("suite-2", 2)]
 
 
+@pytest.mark.slow
 def test_the_command_runs_other_rows_and_does_not_repeat_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

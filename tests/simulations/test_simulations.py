@@ -52,6 +52,7 @@ def test_an_additive_wave_is_found_down_to_its_noise() -> None:
     assert rmse(model.predict(X), y) <= 0.11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_category", [False, True], ids=["number", "category"])
 def test_a_mode_of_one_row_in_twenty_is_recovered(as_category: bool) -> None:
     X, y = datasets.multimodal(4000, minority=0.05, noise=NOISE, seed=0)
@@ -64,6 +65,7 @@ def test_a_mode_of_one_row_in_twenty_is_recovered(as_category: bool) -> None:
     assert np.corrcoef(predicted, expected)[0, 1] > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"expert_dropout": 0.0}], ids=["default", "no dropout"])
 def test_the_value_of_a_noise_feature_decides_nothing(settings: dict[str, float]) -> None:
     model, X, y = fit_with_noise(**settings)
@@ -90,6 +92,7 @@ def fit_with_noise(**settings: float) -> tuple[NAERegressor, datasets.Table, np.
     return NAERegressor(**QUICK, **settings).fit(*tables[0]), *tables[1]
 
 
+@pytest.mark.slow
 def test_correlation_between_features_does_no_harm() -> None:
     X, y = datasets.correlated(4000, rho=0.9, noise=NOISE, seed=0)
     model = NAERegressor(**QUICK).fit(X, y)
