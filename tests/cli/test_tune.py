@@ -5,6 +5,7 @@ import nae as library
 from nae import NAEClassifier
 from nae.cli.writing import write_table
 from tests.cli.conftest import Command, make_table
+from tests.tuning.calls import read_call
 
 TINY = ["--epochs", "2"]
 
@@ -20,7 +21,7 @@ def test_a_search_prints_settings_to_paste_and_leaves_study_picture_and_model(na
     assert (tmp_path / "study" / "study.log").exists()
     assert (tmp_path / "study" / "front.png").read_bytes().startswith(b"\x89PNG")
     line = next(line for line in out.splitlines() if line.startswith("NAEClassifier("))
-    params = eval(line).get_params()  # noqa: S307
+    params = NAEClassifier(**read_call(line)[1]).get_params()
     code, out, err = nae(*words, "--trials", 2, "-o", tmp_path / "m.nae", "--quiet")
     assert code == 0, err
     assert line in out

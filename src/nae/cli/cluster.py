@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from nae._words import counted
 from nae.cli.console import say
-from nae.cli.fit import Recipe, Task, choose_task
+from nae.cli.fit import Recipe, Task, check_loss, choose_task
 from nae.cli.streaming import glance
-from nae.errors import ConfigError
 from nae.scale import fit_members, fit_ray
 from nae.scanning import scan
 from nae.tables import TableModel
@@ -34,8 +33,7 @@ def fit_on_cluster(
 ) -> TableModel:
     """Fit on a cluster and return the model; what is said goes to the terminal."""
     task, reason = _choose_task(data, target, recipe)
-    if task == Task.classification and recipe.loss is not None:
-        raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
+    check_loss(recipe, is_classes=task is Task.classification)
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
         "n_members": recipe.n_members,

@@ -28,7 +28,7 @@ from nae.tables import TableModel
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
 
-__all__ = ["Recipe", "Share", "Task", "choose_task", "fit", "fit_table", "show_result", "train_estimator"]
+__all__ = ["Recipe", "Share", "Task", "check_loss", "choose_task", "fit", "fit_table", "show_result", "train_estimator"]
 
 _FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
 
@@ -232,12 +232,17 @@ def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
             ) from None
 
 
+def check_loss(recipe: Recipe, *, is_classes: bool) -> None:
+    """Complain about a loss where classes are predicted."""
+    if is_classes and recipe.loss is not None:
+        raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
+
+
 def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClassifier | NAERegressor":
     """Return the estimator of a recipe for a table with the columns of ``X``."""
     from nae.estimators import NAEClassifier, NAERegressor
 
-    if is_classes and recipe.loss is not None:
-        raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
+    check_loss(recipe, is_classes=is_classes)
     given: dict[str, Any] = {
         "n_members": recipe.n_members,
         "loss": recipe.loss,

@@ -12,7 +12,7 @@ from nae._typing import AnyArray
 from nae._words import counted
 from nae.cli.columns import check_finite, column_of, find_column
 from nae.cli.console import make_table, out, say
-from nae.cli.fit import Recipe, Task, choose_task, fit_table
+from nae.cli.fit import Recipe, Task, check_loss, choose_task, fit_table
 from nae.cli.options import DataFile, parse_duration
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
@@ -120,9 +120,8 @@ def _question(
         "random_state": recipe.seed,
         "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
     }
+    check_loss(recipe, is_classes=is_classes)
     if is_classes:
-        if recipe.loss is not None:
-            raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
         return NAEClassifier(**given), X, y[training]
     if recipe.loss is not None:
         given["loss"] = recipe.loss

@@ -71,8 +71,11 @@ class Settings:
     n_ramps: int
     is_small: bool
     validation_size: float
-    n_folds: int | None
-    """Members hold out one of so many parts of the rows each; None holds out one part for all."""
+
+    @property
+    def n_folds(self) -> int | None:
+        """Members hold out one of so many parts of the rows each; None holds out one part for all."""
+        return self.training.n_folds
 
     @property
     def table_sizes(self) -> dict[str, Any]:
@@ -122,18 +125,16 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
     network = _network(params, defaults, n_rows=n_rows, n_features=n_features)
     is_mlp = network.encoder == "mlp"
     is_fine = _is_fine(network, n_rows)
-    n_folds = max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None
     n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
-        training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network, n_folds=n_folds),
+        training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network),
         n_knots=n_knots,
         n_levels=n_levels,
         least_share=0.0 if is_mlp else min(_LEVEL_ROWS / n_rows, _LEVEL_SHARE),
         n_ramps=params["n_ramps"] or (64 if is_fine else 48),
         is_small=is_small,
         validation_size=params["validation_size"],
-        n_folds=n_folds,
     )
 
 
@@ -193,13 +194,7 @@ def _network(params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_feat
 
 
 def _training(
-    params: dict[str, Any],
-    defaults: _Defaults,
-    *,
-    n_rows: int,
-    n_features: int,
-    network: NetworkConfig,
-    n_folds: int | None,
+    params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int, network: NetworkConfig
 ) -> TrainingConfig:
     is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
     batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
@@ -225,7 +220,7 @@ def _training(
         averaged_steps=None if is_mlp or is_small else defaults.averaged_steps,
         cooldown=defaults.cooldown,
         evaluate_every=evaluate_every,
-        n_folds=n_folds,
+        n_folds=max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None,
     )
 
 

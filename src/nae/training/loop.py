@@ -235,9 +235,7 @@ class _Run:
         stride = -(-len(rows) // max(1, min(_MEASURED, 4 * _EVALUATED // per_row)))
         some = rows.take(torch.arange(0, len(rows), stride, device=rows.weight.device))
         weight = some.weight / some.weight.mean()
-        tables = network.evaluate_knots() if self.is_on_knots else None
-        if tables is not None and validation is not None:
-            tables = self._filled(*tables)
+        tables = self._tables(validation)
         routed = network(some.cells, tables, weight=weight)
         own = network.own_effect(routed, routed.mean_routing, some.cells, tables)
         return float(measured_additivity(routed.contributions, own, weight))
@@ -318,8 +316,9 @@ class _Run:
             return None
         losses, share = found[0], found[1] / self.workers.total(found[1].sum())
         mean = self._validation_mean(*found)
-        n_times = 1.0 if validation is not None else len(self.own_fold) / len(self.own_fold.unique())  # a row counts
-        return math.sqrt(n_times * float(self.workers.total(((losses - mean) ** 2 * share**2).sum())))
+        # Members that share a fold hold out the same rows, which do not count twice.
+        repeats = 1.0 if validation is not None else len(self.own_fold) / len(self.own_fold.unique())
+        return math.sqrt(repeats * float(self.workers.total(((losses - mean) ** 2 * share**2).sum())))
 
     def _validation_mean(self, losses: Tensor, weights: Tensor) -> Tensor:
         return self.workers.total((losses * weights).sum()) / self.workers.total(weights.sum())
@@ -331,11 +330,10 @@ class _Run:
             return None
         network, config = self.network, self.network.config
         network.eval()
-        tables = network.evaluate_knots() if self.is_on_knots else None
+        tables = self._tables(validation)
         per_row = config.n_experts * network.n_outputs * network.n_features
         losses, weights = [], []
         if validation is not None:
-            tables = None if tables is None else self._filled(*tables)
             for batch in _chunks(validation, _EVALUATED // (per_row * config.n_members)):
                 score = network(batch.cells, tables).score.mean(dim=-1, keepdim=True)
                 losses.append(self._losses(score, batch))
@@ -347,11 +345,18 @@ class _Run:
                     weights.append(batch.weight)
         return torch.cat(losses), torch.cat(weights)
 
-    def _filled(self, experts: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
-        """Return tables where *unseen*, and *missing* if it is, hold the mean of the rest, as in the model.
+    def _tables(self, validation: TrainingRows | None) -> tuple[Tensor, Tensor] | None:
+        """Return what rows are judged by: experts and gate terms on every slot, None where rows need no slots.
 
-        Validation rows may hold what training rows do not: new levels, or the first missing value.
+        Validation rows may hold what no training row does: new levels, or the first missing value.
         """
+        if not self.is_on_knots:
+            return None
+        tables = self.network.evaluate_knots()
+        return tables if validation is None else self._filled(*tables)
+
+    def _filled(self, experts: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
+        """Return tables where slots that nothing trains hold the mean of the others, as the model's do."""
         share = self.slot_share.view(self.network.n_features, -1)
         weight = share / share.sum(dim=1, keepdim=True)
         is_empty = (share == 0) & (self.network.inputs == 0).all(dim=-1)

@@ -16,11 +16,12 @@ from nae.encoding.target import to_array
 from nae.errors import DataError, NAEWarning
 from nae.tuning.trials import Trial
 
-__all__ = ["Measured", "Question", "evaluate", "measure"]
+__all__ = ["PASSING", "Measured", "Question", "evaluate", "measure"]
 
 
-# What a search sets for itself, or that changes nothing in what is learned.
-_PASSING = {"n_members", "random_state", "callbacks", "verbose", "n_jobs", "device", "warm_start"}
+PASSING = frozenset({"callbacks", "verbose", "n_jobs", "device"})
+"""Parameters that change nothing in what is learned."""
+_OWN = PASSING | {"n_members", "random_state", "warm_start"}  # and those a search has settings of its own for
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Question:
         return {
             name: value
             for name, value in self.estimator.get_params().items()
-            if name not in _PASSING and repr(value) != repr(defaults[name]) and not isinstance(value, np.ndarray)
+            if name not in _OWN and repr(value) != repr(defaults[name]) and not isinstance(value, np.ndarray)
         }
 
     def average(self, measured: Sequence[Measured], params: Mapping[str, Any], number: int) -> Trial:

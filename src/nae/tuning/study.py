@@ -9,7 +9,7 @@ from typing import Any
 
 from nae._optional import require
 from nae.errors import ConfigError, TrainingError
-from nae.tuning.evaluation import Question, evaluate
+from nae.tuning.evaluation import PASSING, Question, evaluate
 from nae.tuning.space import DEFAULT_SPACE, Range, SearchSpace
 from nae.tuning.trials import Trial, TuningResult
 
@@ -222,7 +222,7 @@ def _check_same(study: Any, question: Question, space: SearchSpace, folder: str 
 
 def _fixed(estimator: Any, space: SearchSpace) -> Mapping[str, Any]:
     """Return the parameters that do not vary and that change what is learned."""
-    ignored = {*space.names, "callbacks", "verbose", "n_jobs", "device"}
+    ignored = {*space.names, *PASSING}
     return {name: value for name, value in sorted(estimator.get_params().items()) if name not in ignored}
 
 
