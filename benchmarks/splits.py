@@ -113,7 +113,7 @@ def splits_sentence(reports: Iterable[Iterable[Report]]) -> str:
 
 
 def _places(splits: Splits) -> str:
-    """Return how many runs were made where: a score does not depend on it, and who repeats one may ask."""
+    """Return how many runs were made where: threads change the last digits of a score."""
     shown = {(dataset.name, entry.name) for dataset in splits.datasets for entry in splits.entries}
     reports = (report for each in splits.results for report in each.reports)
     places = Counter(report.where for report in reports if (report.dataset, report.model) in shown)
