@@ -46,9 +46,9 @@ clean: ## remove what the other targets made
 	$(INSTALL) --editable '.[train,plots,plotly,cli,serve]' --group dev
 	@touch $@
 
-# The build backend goes in first, so that the package itself is built with the pinned one and without isolation.
+# Build backends go in first: without isolation, the package and what comes as source are built with the pinned ones.
 .venv/base.stamp: constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed; {sys.executable} is {v[0]}.{v[1]}. Try make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip hatchling
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip hatchling setuptools
 	@touch $@
