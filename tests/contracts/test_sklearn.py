@@ -169,8 +169,8 @@ def test_a_pipeline(table, numbers):
 
 def test_a_pipeline_of_arrays(table, numbers):
     X = table[["a", "b"]].to_numpy()
-    model = make_pipeline(StandardScaler(), FunctionTransformer(), NAERegressor(**FAST)).fit(X, numbers)
-    assert model.score(X, numbers) > 0
+    model = make_pipeline(StandardScaler(), FunctionTransformer(), NAERegressor(**FAST)).fit(X, X[:, 0])
+    assert model.score(X, X[:, 0]) > 0.9
 
 
 def test_tools_that_wrap_an_estimator(table, numbers):

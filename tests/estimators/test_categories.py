@@ -135,7 +135,7 @@ def named(n_levels: int, n_rows: int = 60, *, n_missing: int = 0) -> pd.DataFram
     return pd.DataFrame({"the home": levels, "x": np.arange(n_rows + n_missing) % 7})
 
 
-QUICK = FAST | {"n_members": 1, "max_epochs": 1}
+QUICK = FAST | {"n_members": 2, "max_epochs": 1}
 
 
 @pytest.mark.parametrize("levels", [named(60), named(31), named(31, n_missing=40), named(60).astype("category")])

@@ -218,7 +218,7 @@ def test_a_column_of_dates_is_an_error_with_a_hint(frame):
 
 def test_unused_levels_of_a_category_are_not_learned():
     level = pd.Categorical(["a", "b"] * (N_ROWS // 2), categories=["a", "b", "c"])
-    assert fit(pd.DataFrame({"level": level})).model_.schema.features[0].levels == ("a", "b")
+    assert set(fit(pd.DataFrame({"level": level})).model_.schema.features[0].levels) == {"a", "b"}
 
 
 def test_columns_in_another_order_are_an_error_for_estimators_and_matched_by_their_tables(frame):

@@ -49,7 +49,7 @@ def test_a_callback_that_stops_a_fit_ends_the_path() -> None:
 
 
 def test_a_time_limit_is_that_of_the_whole_path() -> None:
-    X, y = product(400)
+    X, y = product(1200)
     limits = []
 
     def train(*args: object, **given: object) -> Fitted:
@@ -92,8 +92,8 @@ def test_auto_walks_from_flexible_to_additive_and_keeps_one_point() -> None:
 
 
 def test_auto_needs_rows_to_validate_on() -> None:
-    X, y = product(100)
-    with pytest.raises(DataError, match=r"additivity='auto' needs rows to validate on; got 100"):
+    X, y = product(1)
+    with pytest.raises(DataError, match=r"additivity='auto' needs rows to validate on; got 1,"):
         NAERegressor(additivity="auto", n_members=1, max_epochs=2).fit(X, y)
 
 
@@ -104,7 +104,7 @@ def test_a_fit_without_auto_leaves_no_path_behind() -> None:
 
 
 def test_a_target_that_is_missed_is_said_with_the_figure() -> None:
-    X, y = product(600)
+    X, y = product(1200)
     model = NAERegressor(additivity=0.99, n_members=1, max_epochs=3, learning_rate=0.02, random_state=1)
     with pytest.warns(NAEWarning, match=r"additivity=0\.99 was asked for and 0\.\d+ reached"):
         model.fit(X, y)

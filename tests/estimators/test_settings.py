@@ -113,8 +113,8 @@ def test_classifiers_are_large_earlier_judge_means_of_weights_and_cool_down_fast
     assert [settings(20_000, is_classes=flag).training.patience for flag in (False, True)] == [12, 8]
     assert [settings(is_classes=flag).training.cooldown for flag in (False, True)] == [0.5, 0.25]
     assert [settings(is_classes=flag).training.averaged_steps for flag in (False, True)] == [None, 32]
+    assert settings(is_classes=True, encoder="mlp").training.averaged_steps is None
     for other in (settings(SMALL, is_classes=True), settings(is_classes=True, encoder="mlp")):
-        assert other.training.averaged_steps is None
         assert other.network.expert_dropout == 0
 
 

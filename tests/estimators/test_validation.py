@@ -22,9 +22,13 @@ def held_out(model: NAERegressor, X: np.ndarray) -> int:
     return model.model_.training["n_validation_rows"]
 
 
-def test_few_rows_are_all_trained_on(X):
-    assert held_out(NAERegressor(**FAST), X[:256]) == 0
-    assert held_out(NAERegressor(**FAST), X[:257]) > 0
+@pytest.mark.parametrize("n_rows", [2, 40, 256, 257])
+def test_tables_of_every_size_are_validated(X, n_rows):
+    assert held_out(NAERegressor(**FAST), X[:n_rows]) == -(-n_rows // 8)
+
+
+def test_a_single_row_is_trained_on(X):
+    assert held_out(NAERegressor(**FAST), X[:1]) == 0
 
 
 def test_the_share_of_validation_rows_is_asked_for(X):
@@ -43,8 +47,9 @@ def test_an_evaluation_set_takes_the_place_of_held_out_rows(X):
     model = NAERegressor(**FAST).fit(X, X[:, 0], eval_set=(new, new[:, 0]))
     training = model.model_.training
     assert (training["n_rows"], training["n_validation_rows"]) == (N_ROWS, 50)
-    best = model.history_[model.history_.best_epoch - 1]
-    assert best.validation == pytest.approx(np.mean((model.predict(new) - new[:, 0]) ** 2) / X[:, 0].var(), rel=1e-3)
+    assert model.history_.best_validation == pytest.approx(
+        np.mean((model.predict(new) - new[:, 0]) ** 2) / X[:, 0].var(), rel=1e-3
+    )
 
 
 def test_an_evaluation_set_serves_few_rows_too(X):
@@ -59,8 +64,7 @@ def test_weights_and_offset_of_an_evaluation_set_count(X):
         X, y + shift, offset=shift, eval_set=(X[:50], (y + shift)[:50], weight, shift[:50])
     )
     error = (model.predict(X[:25], offset=shift[:25]) - (y + shift)[:25]) ** 2
-    best = model.history_[model.history_.best_epoch - 1]
-    assert best.validation == pytest.approx(error.mean() / y.var(), rel=1e-3)
+    assert model.history_.best_validation == pytest.approx(error.mean() / y.var(), rel=1e-3)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -69,8 +73,7 @@ def test_classes_of_an_evaluation_set_are_matched_by_label(X, n_classes):
     rows = np.flatnonzero(labels != "b")[:30] if n_classes == 3 else np.arange(30)
     model = NAEClassifier(**FAST).fit(X, labels, eval_set=(X[rows], labels[rows]))
     proba = model.predict_proba(X[rows])[np.arange(30), np.searchsorted(model.classes_, labels[rows])]
-    best = model.history_[model.history_.best_epoch - 1]
-    assert best.validation == pytest.approx(-np.log(proba).mean(), rel=1e-3)
+    assert model.history_.best_validation == pytest.approx(-np.log(proba).mean(), rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +196,7 @@ def test_every_class_is_validated_where_there_are_enough_rows():
     for seed in range(5):
         model = NAEClassifier(**FAST | {"random_state": seed, "max_epochs": 1}).fit(X, y)
         weight = model.model_.statistics.weight.sum()
-        assert weight == 350
+        assert weight == pytest.approx(350)
 
 
 def test_a_class_too_rare_to_split_is_fitted():

@@ -76,7 +76,7 @@ def test_statistics_of_a_weighted_model_equal_those_of_repeated_rows(table, weig
     weighted = NAERegressor(**FAST).fit(table, y, sample_weight=weight).model_.statistics
     plain = NAERegressor(**FAST).fit(table.iloc[rows], y[rows]).model_.statistics
     for name in ("weight", "mean", "variance", "gate_mean"):
-        np.testing.assert_allclose(getattr(weighted, name), getattr(plain, name), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(getattr(weighted, name), getattr(plain, name), rtol=1e-4, atol=1e-5)
 
 
 def test_a_row_of_weight_zero_may_hold_anything(table):
@@ -94,7 +94,7 @@ def test_a_row_of_weight_zero_may_hold_anything(table):
 
 
 def test_only_the_ratio_of_weights_matters(table):
-    y = np.random.default_rng(7).normal(size=N_ROWS)
+    y = np.random.default_rng(7).normal(size=N_ROWS) + 2 * table["number"].to_numpy()
     weight = np.random.default_rng(8).uniform(0.5, 2.0, N_ROWS)
     one = NAERegressor(**FAST).fit(table, y, sample_weight=weight)
     other = NAERegressor(**FAST).fit(table, y, sample_weight=weight * 1000)

@@ -7,7 +7,7 @@ import numpy as np
 from nae._typing import AnyArray
 from nae.encoding.columns import Columns, category_keys
 
-__all__ = ["Fingerprint", "fingerprint"]
+__all__ = ["Fingerprint", "fingerprint", "row_digests"]
 
 
 def fingerprint(columns: Columns, *others: AnyArray) -> str:
@@ -82,3 +82,18 @@ def _key_bytes(array: AnyArray) -> bytes:
     keys = category_keys(array.ravel() if array.dtype == np.bool_ else array.astype(object).ravel())
     written = {key: "-" if key is None else f"{len(key)}:{key}" for key in set(keys.tolist())}
     return "".join([written[key] for key in keys]).encode("utf-8", "surrogatepass")
+
+
+def row_digests(*columns: AnyArray, key: bytes) -> AnyArray:
+    """Return a number per row, the same for rows that hold the same; another ``key`` gives other ones."""
+    written = [_bytes_by_row(column) for column in columns]
+    found = [hashlib.blake2b(b"".join(row), digest_size=8, key=key).digest() for row in zip(*written, strict=True)]
+    return np.frombuffer(b"".join(found), dtype="<u8")
+
+
+def _bytes_by_row(column: AnyArray) -> list[bytes]:
+    if column.dtype.kind in "fiub":
+        return [number.tobytes() for number in np.frombuffer(_number_bytes(column), dtype="<f8")]
+    return [
+        b"-" if key is None else f"{len(key)}:{key}".encode("utf-8", "surrogatepass") for key in category_keys(column)
+    ]

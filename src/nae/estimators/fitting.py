@@ -13,6 +13,8 @@ import torch
 
 from nae._typing import AnyArray, Array, BoolArray, IntArray
 from nae.encoding import Cells, Columns, Feature, Number, Schema, build_schema, infer_kinds
+from nae.encoding.columns import category_keys, numbers
+from nae.encoding.fingerprint import row_digests
 from nae.errors import ConfigError, DataError
 from nae.estimators.settings import Settings
 from nae.links import link_named
@@ -23,11 +25,13 @@ from nae.training import History, Loss, RowSource, TrainingRows, train
 from nae.training.assemble import Scale, assemble, padded_slots
 from nae.training.checkpoint import Checkpoints
 from nae.training.device import Place, choose_place, estimate_work
+from nae.training.start import fit_start
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["Fitted", "Prepared", "Rows", "Task", "fit_model", "place_fit", "prepare", "to_tensors"]
 
 _LOG = logging.getLogger("nae")
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,24 @@ class Rows:
     def with_folds(self, fold: IntArray) -> "Rows":
         """Return the same rows, each held out by the members with its fold."""
         return replace(self, fold=fold)
+
+    def repeated(self) -> "Rows":
+        """Return the rows as often as their weights say, where these are whole: then two and twice are the same."""
+        counts = self.weight if self.count is None else self.count
+        if not np.all(counts == np.rint(counts)):
+            return self
+        found = self.take(np.repeat(np.arange(len(self)), counts.astype(np.int64)))
+        weight = found.weight if found.count is None else found.weight / found.count
+        return replace(found, weight=np.ones(len(found)) if found.count is None else weight, count=None)
+
+    def digests(self, kinds: Sequence[str], *, key: bytes) -> AnyArray:
+        """Return a number per row, equal for rows that hold the same to the model; weights are not looked at."""
+        columns = [
+            category_keys(array) if kind == "category" else numbers(array, "")
+            for array, kind in zip(self.columns.arrays, kinds, strict=True)
+        ]
+        beside = [self.target] if self.offset is None else [self.target, self.offset]
+        return row_digests(*columns, *(part for array in beside for part in np.atleast_2d(array.T)), key=key)
 
     def count_held_out(self, n_members: int) -> int:
         """Return how many rows are held out by one of the members."""
@@ -154,6 +176,8 @@ def fit_model(
         )
         if state is not None:
             _load_state(network, state)
+        elif settings.has_start and not is_constant and workers.count == 1:
+            _begin(network, prepared, task.loss, settings.training.n_folds)
         network.to(place)
         history = train(
             network,
@@ -248,6 +272,8 @@ def _seeded_torch(seed: int, *, rank: int, n_jobs: int | None, device: torch.dev
 
 
 def _load_state(network: Network, state: dict[str, AnyArray]) -> None:
+    if "start" in state:
+        network.begin_at(torch.as_tensor(state["start"]))
     own = {name: tensor.shape for name, tensor in network.state_dict().items() if name != "inputs"}
     if own != {name: array.shape for name, array in state.items()}:
         raise DataError(
@@ -255,6 +281,16 @@ def _load_state(network: Network, state: dict[str, AnyArray]) -> None:
             "(which decides sizes that are not given) changed. Set warm_start=False to start again."
         )
     network.load_state_dict({name: torch.as_tensor(array) for name, array in state.items()}, strict=False)
+
+
+def _begin(network: Network, prepared: Prepared, loss: Loss, n_folds: int | None) -> None:
+    """Let training start at a penalised additive model, where rows are held out that can say what it is worth."""
+    rows, n_members = prepared.source.whole(), network.config.n_members
+    if rows is None or (rows.fold is None and prepared.validation is None):
+        return
+    own_fold = torch.arange(n_members) % (n_folds or n_members)
+    n_slots = network.inputs.shape[1]
+    network.begin_at(fit_start(rows.to(_CPU), prepared.schema, loss, own_fold=own_fold, n_slots=n_slots))
 
 
 @torch.no_grad()

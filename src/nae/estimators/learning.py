@@ -24,6 +24,7 @@ from nae.estimators.parameters import Parameters
 from nae.estimators.path import PathPoint, fit_path
 from nae.estimators.reading import (
     check_lengths,
+    content_folds,
     held_out_rows,
     random_folds,
     random_rows,
@@ -134,7 +135,10 @@ class Learner(Parameters):
         check_numbers(rows.columns, infer_kinds(rows.columns, self.feature_types), kept)
         settings = self._settings(weight[kept], n_features=len(columns.arrays))
         state = self._state_to_continue(rows.columns.names, len(rows.columns.arrays), task)
-        training, validation = self._split(rows, kept, eval_set, settings, task=task, n_rows=columns.n_rows)
+        learned = rows.repeated() if settings.is_small and self.validation is None else rows
+        training, validation = self._split(learned, kept, eval_set, settings, task=task, n_rows=columns.n_rows)
+        if training.fold is None and validation is None:
+            settings = settings.unvalidated()
         seed = self._seed()
         prepared = prepare(
             training,
@@ -259,14 +263,21 @@ class Learner(Parameters):
             return rows, self._read_eval_set(eval_set, task, has_offset=rows.offset is not None)
         if self.validation is not None:
             held_out = held_out_rows(self.validation, rows.target, kept, n_rows)
-        elif settings.is_small or len(rows) < 2:
+        elif len(rows) < 2:
             return rows, None
         else:
             codes = rows.target.ravel() if task.classes else None
             random = check_random_state(self.random_state)
-            if settings.n_folds is not None:
+            if settings.is_small:
+                kinds = [kind for kind, _ in infer_kinds(rows.columns, self.feature_types)]
+                folds = content_folds(settings.n_parts, codes, rows.digests(kinds, key=random.bytes(16)))
+                if settings.n_folds is not None:
+                    return rows.with_folds(folds), None
+                held_out = np.flatnonzero(folds == 0)
+            elif settings.n_folds is not None:
                 return rows.with_folds(random_folds(settings.n_folds, codes, len(rows), random)), None
-            held_out = random_rows(settings.validation_size, codes, len(rows), random)
+            else:
+                held_out = random_rows(settings.validation_size, codes, len(rows), random)
         is_held_out = np.zeros(len(rows), dtype=bool)
         is_held_out[held_out] = True
         return rows.take(np.flatnonzero(~is_held_out)), rows.take(held_out)
@@ -328,13 +339,12 @@ class Learner(Parameters):
         """Keep the model, with a summary of how it was trained."""
         if isinstance(self.additivity, float) and fitted.model.n_experts > 1:
             _check_dial(fitted, prepared, self.additivity)
-        best = fitted.history[fitted.history.best_epoch - 1]
         self.model_ = fitted.model.with_training(
             estimator=type(self).__name__,
             n_epochs=len(fitted.history),
             best_epoch=fitted.history.best_epoch,
             stopped=fitted.history.stopped,
-            validation_loss=best.validation,
+            validation_loss=fitted.history.best_validation,
             table_error=fitted.table_error,
             device=str(prepared.place.device),
             **facts,

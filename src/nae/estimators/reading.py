@@ -15,6 +15,7 @@ from nae.errors import ConfigError, DataError, NAEWarning
 
 __all__ = [
     "check_lengths",
+    "content_folds",
     "held_out_rows",
     "random_folds",
     "random_rows",
@@ -185,9 +186,25 @@ def random_folds(n_folds: int, codes: AnyArray | None, n_rows: int, random: np.r
     order = random.permutation(n_rows)
     if codes is not None:
         order = order[np.argsort(codes[order], kind="stable")]
-    folds = np.empty(n_rows, dtype=np.int64)
-    folds[order] = np.arange(n_rows) % n_folds
+    return _dealt(order, n_folds)
+
+
+def _dealt(order: IntArray, n_folds: int) -> IntArray:
+    """Return a fold per row: the first row of an order has fold 0, the next one fold 1, and so on."""
+    folds = np.empty(len(order), dtype=np.int64)
+    folds[order] = np.arange(len(order)) % n_folds
     return folds
+
+
+def content_folds(n_folds: int, codes: AnyArray | None, digests: AnyArray) -> IntArray:
+    """Return a fold per row, every class spread evenly over them, whatever the order of the rows.
+
+    Rows that hold the same are neighbours and so in different folds: which of them has which does not matter.
+    """
+    order = np.argsort(digests, kind="stable")
+    if codes is not None:
+        order = order[np.argsort(codes[order], kind="stable")]
+    return _dealt(order, n_folds)
 
 
 def _split_once(splitter: Any, target: AnyArray) -> IntArray:

@@ -1,6 +1,6 @@
 """From flat estimator parameters and the shape of the data to frozen configurations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +13,11 @@ from nae.training import TrainingConfig
 
 __all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
 
-SMALL = 256  # up to this many rows: full batches, no validation, float64
+SMALL = 256  # up to this many rows weights equal repetition: full batches, float64, folds by what rows hold
+
+_STARTED = 1000  # up to this many rows, training starts at a penalised additive model; beyond, nothing is gained
+_FULL = 800  # from this many rows on, looks are as far apart as they ever are
+_UNVALIDATED_EPOCHS = 200
 
 _WIDE = 64  # features; more of them stay with few experts: large ones are four times the price, and nothing is gained
 
@@ -22,9 +26,12 @@ _FINE = (
 )
 _FINE_LOOKS = 16
 
+_LEAST_KNOTS, _ROWS_PER_KNOT = 20, 4
+
 _LEVEL_ROWS, _LEVEL_SHARE = 20, 0.01  # a level with so many rows, or with so many of them, has an effect of its own
 
 _MAX_STEPS = 12_000
+_LEAST_PATIENCE = 100  # steps, however close looks are
 _EVALUATE_STEPS = 32  # steps between two looks at the validation rows
 
 
@@ -36,6 +43,8 @@ class _Defaults:
     """From so many rows on: twice the experts at twice the width."""
     n_looks: int
     """Looks at the validation rows without progress before the step size falls."""
+    least_steps: int
+    """Steps that are taken in any case before it falls."""
     cooldown: float
     """Steps over which it falls, as a share of those before."""
     averaged_steps: int | None
@@ -44,9 +53,23 @@ class _Defaults:
     """Experts of a feature where additivity is asked for: more of them say more with less context."""
 
 
-_NUMBERS = _Defaults(n_large=32_000, n_looks=12, cooldown=0.5, averaged_steps=None, expert_dropout=0.0, n_steered=16)
+_NUMBERS = _Defaults(
+    n_large=32_000,
+    n_looks=12,
+    least_steps=1000,
+    cooldown=0.5,
+    averaged_steps=None,
+    expert_dropout=0.0,
+    n_steered=16,
+)
 _CLASSES = _Defaults(
-    n_large=10_000, n_looks=8, cooldown=0.25, averaged_steps=_EVALUATE_STEPS, expert_dropout=0.1, n_steered=8
+    n_large=10_000,
+    n_looks=8,
+    least_steps=0,
+    cooldown=0.25,
+    averaged_steps=_EVALUATE_STEPS,
+    expert_dropout=0.1,
+    n_steered=8,
 )
 
 VARIANTS: dict[str, dict[str, str]] = {
@@ -70,12 +93,24 @@ class Settings:
     """Levels with less of the rows than this share a slot."""
     n_ramps: int
     is_small: bool
+    has_start: bool
+    """Whether training starts at a penalised additive model."""
     validation_size: float
 
     @property
     def n_folds(self) -> int | None:
         """Members hold out one of so many parts of the rows each; None holds out one part for all."""
         return self.training.n_folds
+
+    @property
+    def n_parts(self) -> int:
+        """How many equal parts of the rows come closest to ``validation_size``."""
+        return max(2, round(1 / self.validation_size))
+
+    def unvalidated(self) -> "Settings":
+        """Return the settings for rows of which none can be held out, such as a single one: so many epochs, no more."""
+        n_epochs = min(self.training.max_epochs, _UNVALIDATED_EPOCHS)
+        return replace(self, training=replace(self.training, max_epochs=n_epochs))
 
     @property
     def table_sizes(self) -> dict[str, Any]:
@@ -125,7 +160,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
     network = _network(params, defaults, n_rows=n_rows, n_features=n_features)
     is_mlp = network.encoder == "mlp"
     is_fine = _is_fine(network, n_rows)
-    n_knots, n_levels = _table_sizes(params["n_knots"], n_features, network, is_fine=is_fine)
+    n_knots, n_levels = _table_sizes(params["n_knots"], n_rows, n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
         training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network),
@@ -134,19 +169,26 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
         least_share=0.0 if is_mlp else min(_LEVEL_ROWS / n_rows, _LEVEL_SHARE),
         n_ramps=params["n_ramps"] or (64 if is_fine else 48),
         is_small=is_small,
+        has_start=n_rows <= _STARTED and not is_mlp and not params["output_penalty"],
         validation_size=params["validation_size"],
     )
 
 
-def _table_sizes(given: int | None, n_features: int, network: NetworkConfig, *, is_fine: bool) -> tuple[int, int]:
-    """Return the most knots and the most levels: a step costs features times knots, so wide tables have fewer."""
+def _table_sizes(
+    given: int | None, n_rows: int, n_features: int, network: NetworkConfig, *, is_fine: bool
+) -> tuple[int, int]:
+    """Return the most knots and the most levels.
+
+    A step costs features times knots, so wide tables have fewer; so have tables of few rows, whose curves are simple.
+    """
     if given is not None:
         return int(given), int(given)
     if network.encoder == "mlp":  # dense, since rows and not knots are trained on; fewer where that would be large
         n_knots = max(256, min(4096, 2**25 // (n_features**2 * network.n_experts)))
         return n_knots, n_knots
     scale = 2 if is_fine else 1
-    return scale * max(32, min(128, 8192 // n_features)), 128
+    wanted = max(_LEAST_KNOTS, n_rows // _ROWS_PER_KNOT)
+    return min(wanted, scale * max(32, min(128, 8192 // n_features))), 128
 
 
 def _network(params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int) -> NetworkConfig:
@@ -199,10 +241,13 @@ def _training(
     is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
     batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
     steps_per_epoch = max(1, round(n_rows / batch_size))
-    max_epochs = params["max_epochs"] or (200 if is_small else max(8, -(-_MAX_STEPS // steps_per_epoch)))
-    evaluate_every = 1 if is_mlp else max(1, min(round(_EVALUATE_STEPS / steps_per_epoch), max_epochs // 10))
+    max_epochs = params["max_epochs"] or max(8, -(-(200 if is_small and is_mlp else _MAX_STEPS) // steps_per_epoch))
+    scale = min(1.0, n_rows / _FULL)  # few rows are learned in few steps
+    steps_apart = max(4.0, scale * _EVALUATE_STEPS)
+    evaluate_every = 1 if is_mlp else max(1, min(round(steps_apart / steps_per_epoch), max_epochs // 10))
     n_looks = _FINE_LOOKS if _is_fine(network, n_rows) else defaults.n_looks
-    patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else n_looks * evaluate_every)
+    usual = max(n_looks * evaluate_every, round(_LEAST_PATIENCE / steps_per_epoch))
+    patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else usual)
     has_dial = params["additivity"] is not None
     return TrainingConfig(
         learning_rate=params["learning_rate"],
@@ -210,14 +255,15 @@ def _training(
         batch_size=batch_size,
         max_epochs=max_epochs,
         patience=patience,
+        least_steps=0 if params["early_stopping_rounds"] else round(scale * defaults.least_steps),
         warmup_steps=min(50, max(1, max_epochs * steps_per_epoch // 10)),
         variation_penalty=params["variation_penalty"],
         output_penalty=_given(params["output_penalty"], 0.01 if has_dial and not is_mlp else 0.0),
         context_penalty=_given(params["context_penalty"], 0.0 if is_mlp else 0.05),
         additivity=params["additivity"] if network.n_experts > 1 else None,
         time_limit=params["time_limit"],
-        schedule="cosine" if is_mlp or is_small else "plateau",
-        averaged_steps=None if is_mlp or is_small else defaults.averaged_steps,
+        schedule="cosine" if is_mlp else "plateau",
+        averaged_steps=None if is_mlp else defaults.averaged_steps,
         cooldown=defaults.cooldown,
         evaluate_every=evaluate_every,
         n_folds=max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None,

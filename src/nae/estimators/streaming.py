@@ -16,7 +16,7 @@ from nae.encoding.fingerprint import Fingerprint
 from nae.encoding.kinds import FeatureTypes
 from nae.errors import ConfigError, DataError, NAEError, NAEWarning
 from nae.estimators.fitting import Prepared, Rows, Task, place_fit, to_tensors
-from nae.estimators.reading import random_folds, random_rows, read_offset
+from nae.estimators.reading import content_folds, random_folds, random_rows, read_offset
 from nae.estimators.settings import Settings
 from nae.network import piecewise_inputs
 from nae.scanning.cache import RowCache, check_space, open_cache, plan_blocks
@@ -169,8 +169,8 @@ class ScanPlan:
         self, random: np.random.RandomState, *, device: str, validation: Rows | None, is_verbose: bool
     ) -> Iterator[Written]:
         """Read the rows a second time, yield them as a cache, and take it away again."""
-        n_folds = None if validation is not None or self.settings.is_small else self.settings.n_folds
-        is_held_out = validation is None and n_folds is None and not self.settings.is_small and self.survey.n_rows > 1
+        n_folds = None if validation is not None or self.survey.n_rows < 2 else self.settings.n_folds
+        is_held_out = validation is None and n_folds is None and self.survey.n_rows > 1
         n_train = self._count_training_rows() if is_held_out else self.n_own_rows
         starts = plan_blocks(n_train, self._count_batches(n_train), self.scan.block_rows)
         packing = self._packing(has_folds=n_folds is not None, is_exact=len(starts) == 2)
@@ -294,7 +294,7 @@ class _Writer:
         self.fingerprint.update(rows.columns, rows.target, rows.weight)
         cells = self.plan.locate(rows.columns)
         if self.n_folds is not None:
-            folds = random_folds(self.n_folds, codes, len(rows), self.random)
+            folds = self._folds(rows, codes)
             rows = rows.with_folds(folds)
             self.fold_counts += np.bincount(folds, minlength=self.n_folds)
         tensors = to_tensors(
@@ -306,6 +306,13 @@ class _Writer:
         self.cache.write(self.packing.pack(tensors), self.shuffler)
         self._remember(cells, weights)
         self.n_rows += len(rows)
+
+    def _folds(self, rows: Rows, codes: AnyArray | None) -> IntArray:
+        """Return the fold of every row of a chunk."""
+        if self.plan.settings.is_small:
+            kinds = [feature.kind for feature in self.plan.schema.features]
+            return content_folds(self.n_folds or 1, codes, rows.digests(kinds, key=self.random.bytes(16)))
+        return random_folds(self.n_folds or 1, codes, len(rows), self.random)
 
     def _hold_out(
         self, tensors: TrainingRows, cells: Cells, weights: Array, codes: AnyArray | None

@@ -43,6 +43,7 @@ class Network(nn.Module):
     inputs: Tensor
     live: Tensor | None  # (F, 1, 1), zero for features that never vary; None where all do
     noise: Tensor | None  # counts the random numbers of dropout; None without it
+    start: Tensor | None  # (F * S + 1, O, M), what all experts of a feature, and the intercept, are added to
 
     def __init__(
         self,
@@ -86,6 +87,7 @@ class Network(nn.Module):
         self.register_buffer("live", None if live is None else live.view(-1, 1, 1), persistent=False)
         noise = torch.randint(2**62, (), generator=generator) if config.expert_dropout else None
         self.register_buffer("noise", noise, persistent=False)
+        self.register_buffer("start", None)
         self.groups = None if is_paper else group_features(inputs)
 
     def forward(
@@ -116,7 +118,7 @@ class Network(nn.Module):
         contributions, mean_routing = mix_experts(
             experts, *logits, cells, weight, n_outputs=self.n_outputs, dropped=dropped
         )
-        return Routed(contributions.sum(dim=2) + self.intercept[:, members], contributions, mean_routing)
+        return Routed(contributions.sum(dim=2) + self.offset[:, members], contributions, mean_routing)
 
     def _drop(self, n_rows: int, *, n_members: int) -> Dropped | None:
         """Draw the weights that a step goes without."""
@@ -139,7 +141,34 @@ class Network(nn.Module):
             experts, terms = self._experts(hidden), _head(hidden, self.gate.weight)
         else:
             experts, terms = self._evaluate_groups(self.groups)
-        return experts.permute(1, 2, 3, 0).flatten(2).flatten(0, 1), terms.flatten(1, 2)
+        experts = experts.permute(1, 2, 3, 0).flatten(0, 1)  # (F * S, K * O, M)
+        if self.start is not None:
+            experts = experts + self.start[:-1].repeat(1, self.config.n_experts, 1)
+        return experts.flatten(1), terms.flatten(1, 2)
+
+    @property
+    def offset(self) -> Tensor:
+        """What is added to the contributions, (O, M): the intercept, and that of the start."""
+        return self.intercept if self.start is None else self.intercept + self.start[-1]
+
+    @torch.no_grad()
+    def begin_at(self, start: Tensor) -> None:
+        """Add all that is learned to ``start``, (F * S + 1, O, M)."""
+        self.start = start.to(self.intercept)
+
+    def learned(self) -> tuple[Tensor, ...]:
+        """Return copies of the parameters that add something to the start; without them, the gate mixes equals."""
+        return tuple(each.detach().clone() for each in self._additions)
+
+    @torch.no_grad()
+    def restore_learned(self, learned: tuple[Tensor, ...], *, share: float) -> None:
+        """Put a share of what was learned beyond the start in its place."""
+        for each, value in zip(self._additions, learned, strict=True):
+            each.copy_(share * value)
+
+    @property
+    def _additions(self) -> tuple[Tensor, ...]:
+        return self.expert_weight, self.expert_bias, self.intercept
 
     def _evaluate_groups(self, groups: Groups) -> tuple[Tensor, Tensor]:
         """Return experts (M, F, S, K * O) and gate terms (M, F, S, width); slots that nothing trains are zero."""
@@ -185,7 +214,7 @@ class Network(nn.Module):
             routing = dropped.thin(routing)
         contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
         mean_routing = (weight / len(weight) @ routing.flatten(1)).view(routing.shape[1:])
-        score = contributions.sum(dim=2) + self.intercept[:, members]
+        score = contributions.sum(dim=2) + self.offset[:, members]
         return Routed(score, contributions, mean_routing, experts, routing)
 
     def own_effect(
@@ -220,7 +249,7 @@ class Network(nn.Module):
             mix=None if mix is None else _numpy(mix),
             mix_bias=None if mix_bias is None else _numpy(mix_bias)[:, 0].T,
         )
-        return _numpy(experts)[padded].reshape(len(padded), *shape), gate, _numpy(self.intercept)
+        return _numpy(experts)[padded].reshape(len(padded), *shape), gate, _numpy(self.offset)
 
     @property
     def table_routing(self) -> str:

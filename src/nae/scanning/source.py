@@ -143,6 +143,9 @@ class CachedRows:
             return self._load(0).slot_weight(n_slots)
         return torch.as_tensor(self._slot_weight, dtype=self.packing.dtype, device=self.window.weight.device)
 
+    def whole(self) -> TrainingRows | None:
+        return self._load(0) if self.cache.n_blocks == 1 else None
+
     def _load(self, block: int) -> TrainingRows:
         """Return the rows of a block, in the window."""
         if self._loaded != block:

@@ -19,6 +19,8 @@ class TrainingConfig:
     """Passes over the rows; the step size falls to zero over them."""
     patience: int | None = None
     """Epochs without a better validation loss before stopping; None never stops early."""
+    least_steps: int = 0
+    """Steps before which 'plateau' waits on: some tables are learned once more after validation has got worse."""
     warmup_steps: int = 50
     """Steps over which the step size rises."""
     variation_penalty: float = 0.0

@@ -33,6 +33,9 @@ class RowSource(Protocol):
     def slot_weight(self, n_slots: int) -> Tensor:
         """Return how much weight lies at each padded slot."""
 
+    def whole(self) -> "TrainingRows | None":
+        """Return all training rows; None where they are not in one place."""
+
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -63,6 +66,9 @@ class TrainingRows:
         fold = None if self.fold is None else self.fold.to(device)
         cells = RowCells(self.cells.slot.to(device), self.cells.fraction.to(device))
         return TrainingRows(cells, self.target.to(device), self.weight.to(device), base, fold)
+
+    def whole(self) -> "TrainingRows":
+        return self
 
     def is_held_out(self, own_fold: Tensor) -> Tensor | None:
         """Return which member holds out which row, (B, M), from the fold of every member."""

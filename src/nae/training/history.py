@@ -31,6 +31,8 @@ class History:
     stopped: str = "ran all epochs"
     standard_error: float | None = None  # of the validation loss at the best epoch
     penalty: float | None = None  # the weight the dial ended at
+    kept_share: float | None = None  # of what was learned beyond the start of a small table
+    kept_validation: float | None = None  # the validation loss with that share
 
     def __len__(self) -> int:
         return len(self.epochs)
@@ -57,6 +59,8 @@ class History:
             "stopped": self.stopped,
             "standard_error": self.standard_error,
             "penalty": self.penalty,
+            "kept_share": self.kept_share,
+            "kept_validation": self.kept_validation,
         }
 
     @property
@@ -66,5 +70,7 @@ class History:
 
     @property
     def best_validation(self) -> float | None:
-        """The validation loss of the best epoch."""
+        """The validation loss of what was kept: that of the best epoch, or of a share of it."""
+        if self.kept_validation is not None:
+            return self.kept_validation
         return self.epochs[self.best_epoch - 1].validation if self.epochs else None

@@ -29,6 +29,7 @@ from nae.training.losses import Loss
 from nae.training.optimiser import AdamW
 from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
 from nae.training.progress import progress_bar
+from nae.training.shrinkage import keep_share
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["Callback", "train"]
@@ -37,6 +38,7 @@ Callback = Callable[..., Any]
 _TOLERANCE = 0.02  # a model within this of the dial's target counts as having reached it
 _MEASURED = 2048  # rows that additivity is measured on, at most
 _APART = 2**40  # numbers between the noise of one worker and that of the next
+_GAIN = 0.02  # standard errors of the validation loss that count as progress on a small table: less is rounding
 _EVALUATED = 2**22  # expert values evaluated at once: 16 MB, about what a cache holds
 
 
@@ -61,6 +63,8 @@ def train(
     """
     run = _Run(network, loss, config, rows, workers)
     run.go_on_from(checkpoints.latest() if checkpoints else None, generator)
+    if network.start is not None:
+        run.least_gain = _GAIN * (run.standard_error(validation) or 0.0)
     started = time.monotonic() - (run.history[-1].seconds if len(run.history) else 0.0)
     with progress_bar(config.max_epochs, is_shown=is_verbose) as show:
         for number in range(len(run.history) + 1, config.max_epochs + 1):
@@ -86,6 +90,10 @@ def train(
             if checkpoints and is_looked_at:
                 checkpoints.save(run.state(generator), epoch)
     run.restore_best()
+    if network.start is not None:
+        run.history.kept_share, run.history.kept_validation = keep_share(
+            network, lambda: run.validate(validation), least_gain=run.least_gain
+        )
     run.history.stopped = run.history.stopped or "ran all epochs"
     run.history.standard_error = run.standard_error(validation)
     run.history.penalty = None if run.dial is None else float(run.dial.log_gamma.exp())
@@ -163,6 +171,7 @@ class _Run:
         self.cooling_from: int | None = None
         self.cooling_steps = 1
         self.cooling_reason = ""
+        self.least_gain = 0.0  # by so much a validation loss must be better than the best one to take its place
         self.history = History()
         self._best: _Best | None = None
 
@@ -187,7 +196,8 @@ class _Run:
         if config.schedule != "plateau" or self.cooling_from is not None:
             return ""
         waited = epoch.epoch - self.history.best_epoch
-        if config.patience is not None and epoch.validation is not None and waited >= config.patience:
+        has_waited = config.patience is not None and epoch.validation is not None and waited >= config.patience
+        if has_waited and self.n_steps >= config.least_steps:
             return "validation stopped improving"
         share = config.cooldown / (1 + config.cooldown)
         if config.max_epochs - epoch.epoch <= share * config.max_epochs:
@@ -380,10 +390,14 @@ class _Run:
         is_short_of_target = self.dial is not None and (epoch.additivity or 0.0) < self.dial.target - _TOLERANCE
         if not has_validation or (is_short_of_target and self._best is None):
             self.history.best_epoch = epoch.epoch  # nothing to choose by, or nothing to choose from yet
-        elif value is not None and not is_short_of_target and value < (self._best.value if self._best else math.inf):
+        elif value is not None and not is_short_of_target and value < self._value_to_beat:
             state = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
             self._best = _Best(value, state)
             self.history.best_epoch = epoch.epoch
+
+    @property
+    def _value_to_beat(self) -> float:
+        return math.inf if self._best is None else self._best.value - self.least_gain
 
     def state(self, generator: torch.Generator) -> RunState:
         """Return everything the run needs to go on after this epoch."""

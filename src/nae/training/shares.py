@@ -59,3 +59,6 @@ class SharedRows:
 
     def slot_weight(self, n_slots: int) -> Tensor:
         return self.own.slot_weight(n_slots)
+
+    def whole(self) -> None:
+        return None

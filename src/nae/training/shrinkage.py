@@ -1,0 +1,29 @@
+"""How much of what was learned beyond the start is kept: what held-out rows reward, and nothing on pure noise."""
+
+import math
+from collections.abc import Callable
+
+from nae.network import Network
+
+__all__ = ["keep_share"]
+
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def keep_share(
+    network: Network, validate: Callable[[], float | None], *, least_gain: float = 0.0
+) -> tuple[float, float | None]:
+    """Leave the share of what was learned that validates best, and return it with its loss.
+
+    More is kept only where that lowers the loss by ``least_gain``.
+    """
+    learned = network.learned()
+    losses = []
+    for share in _SHARES:
+        network.restore_learned(learned, share=share)
+        losses.append(validate())
+    known = [(loss, share) for loss, share in zip(losses, _SHARES, strict=True) if loss is not None]
+    least = min(known, default=(math.inf, 1.0))[0]
+    loss, share = next((one for one in known if one[0] <= least + least_gain), (None, 1.0))
+    network.restore_learned(learned, share=share)
+    return share, loss
