@@ -221,7 +221,12 @@ def test_report_measures_on_rows_the_model_was_not_trained_on(nae: Command, fold
     code, _, err = nae("report", folder / "price.nae", folder / "homes.parquet", "-o", page)
     assert code == 0, err
     assert "measuring on 60 rows the model was not trained on" in err
-    assert page.read_text().lstrip().lower().startswith("<!doctype html")
+    text = page.read_text()
+    assert text.lstrip().lower().startswith("<!doctype html")
+    [content] = re.findall(r'<script type="application/json" id="content">(.*?)</script>', text)
+    rows = json.loads(content)["rows"]
+    prices = make_table()["price"].to_numpy()  # row 1 is the first, as for nae explain --row
+    assert rows["target"] == [[prices[number - 1] for number in rows["number"]]]
 
 
 def test_report_without_a_target_says_what_it_cannot(nae: Command, folder: Path, tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from nae._typing import Array
-from nae.encoding import Cells
+from nae.encoding import Cells, Number
 from nae.errors import ConfigError, UserError
-from nae.explanation import InteractionExplanation
+from nae.explanation import InteractionExplanation, with_statistics
 from nae.tables import TableModel, load, save
 from tests.explanation.examples import explained_model
-from tests.laws.models import make_table
+from tests.laws.models import make_model, make_table
 
 
 def point(model: TableModel, i: int, axis: int, found: InteractionExplanation, at: int) -> tuple[int, int, float]:
@@ -150,6 +150,21 @@ def test_a_number_of_many_knots_is_shown_at_evenly_spread_values() -> None:
     values = axis.numbers[~np.isnan(axis.numbers)]
     assert len(values) == 3
     assert values[1] - values[0] == pytest.approx(values[2] - values[1])
+
+
+@pytest.mark.parametrize(
+    ("knots", "expected"),
+    [
+        (np.arange(8.0), [0, 2, 5, 7]),
+        (np.array([1.0, 3, 7, 14, 28, 56, 90]), [1, 28, 56, 90]),  # the knot nearest 60 is 56
+        (np.append(np.arange(0.0, 40.0), 46.0), [0, 15, 31, 46]),
+    ],
+)
+def test_whole_numbers_are_shown_at_values_that_occur(knots: Array, expected: list[float]) -> None:
+    features = (Number("whole", knots, integral=True), Number("other", np.array([0.0, 1.0])))
+    model = make_model(np.random.default_rng(0), features=features)
+    model = with_statistics(model, {"whole": knots, "other": np.zeros(len(knots))})
+    assert model.explain_interaction("whole", "other", resolution=4).axes[0].numbers.tolist() == expected
 
 
 def test_a_map_survives_json_saving_and_loading(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def make_model(
     random: np.random.Generator,
     *,
     n_features: int = 3,
+    features: tuple[Feature, ...] = (),
     n_experts: int = 3,
     n_active: int | None = None,
     n_outputs: int = 1,
@@ -49,9 +50,9 @@ def make_model(
     scale: float = 1.0,
     dtype: type = np.float64,
 ) -> TableModel:
-    """Return a model of random tables; ``scale`` is that of its logits."""
-    schema = make_schema(random, n_features)
-    n_slots, n_logits = schema.n_slots, n_experts * n_features
+    """Return a model of random tables, of the given or of random features; ``scale`` is that of its logits."""
+    schema = Schema(features) if features else make_schema(random, n_features)
+    n_slots, n_logits = schema.n_slots, n_experts * len(schema)
     width = {"additive": n_logits, "diagonal": n_experts}.get(gate, 4)
 
     def draw(*shape: int, size: float = 1.0) -> Array:

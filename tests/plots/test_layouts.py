@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nae._typing import Array
 from nae.encoding import Columns, Number, Schema
 from nae.errors import ConfigError, UserError
 from nae.explanation import with_statistics
@@ -12,9 +13,10 @@ from nae.links import LINKS
 from nae.plots.layouts.bars import lay_out_importance, lay_out_waterfall
 from nae.plots.layouts.lines import FrontierPoint, lay_out_compare, lay_out_frontier, lay_out_training
 from nae.plots.layouts.maps import lay_out_map, lay_out_matrix, lay_out_panels
-from nae.plots.layouts.shape import lay_out_shape, lay_out_shapes, value_range
+from nae.plots.layouts.shape import ShapeLayout, lay_out_shape, lay_out_shapes, value_range
 from nae.tables import GateTables, SoftmaxRouting, TableModel
 from nae.training.history import Epoch, History
+from tests.laws.models import make_model
 from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
 
 INCOME, ROOMS, NEW, FORTY, LONG = NAMES
@@ -103,6 +105,43 @@ def test_few_values_are_marked_one_by_one_with_room_for_their_bars() -> None:
     assert layout.x_range == (-0.5, 5.5)
     assert "values reach" not in layout.note
     assert lay_out_shape(explained(), INCOME).ticks == ()
+
+
+def shape_of(knots: Array, values: Array, *, has_rows: bool = True) -> ShapeLayout:
+    """Return the layout of a whole number that has these knots and these values."""
+    model = make_model(np.random.default_rng(0), features=(Number("x", knots, integral=True),))
+    model = with_statistics(model, {"x": values})
+    return lay_out_shape(model.explain_global({"x": values} if has_rows else None), "x", output=0)
+
+
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_values_up_to_the_days_of_a_month_have_one_bar_each(has_rows: bool) -> None:
+    days = np.arange(1.0, 32.0)
+    layout = shape_of(days, np.repeat(days, 2), has_rows=has_rows)
+    assert layout.is_few
+    assert [(bar.left + bar.right) / 2 for bar in layout.density] == pytest.approx(days)
+    assert {round(bar.height, 6) for bar in layout.density} == {1}
+    assert {round(bar.right - bar.left, 6) for bar in layout.density} == {0.8}
+
+
+def test_a_flag_is_two_values_and_no_slope() -> None:
+    layout = shape_of(np.array([0.0, 1.0]), np.array([0.0, 0, 0, 1]))
+    assert not layout.is_number
+    assert [(level.label, level.share) for level in layout.levels] == [("0", 0.75), ("1", 0.25)]
+    assert layout.dots_at.tolist() == [0, 0, 0, 1]
+
+
+def test_knots_of_a_number_with_more_values_are_not_its_values() -> None:
+    layout = shape_of(np.arange(0.0, 60.0, 6.0), np.arange(55.0))
+    assert not layout.is_few
+    assert len(layout.density) == 40
+
+
+def test_values_too_near_each_other_to_be_written_leave_the_ticks_to_the_backend() -> None:
+    ages = np.array([1.0, 3, 7, 14, 28, 90, 365])
+    layout = shape_of(ages, ages)
+    assert layout.is_few
+    assert layout.ticks == ()
 
 
 def test_forty_levels_are_shown_and_rarer_ones_hidden_on_request() -> None:

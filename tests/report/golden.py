@@ -12,11 +12,13 @@ import numpy as np
 from nae.encoding import Category, Columns
 from nae.explanation.interaction import explain_interaction
 from nae.plots.layouts.shape import lay_out_shape
+from nae.report.density import find_density
 from nae.report.payload import build_payload
 from nae.report.reduction import PAGE_LIMIT, fit_into_page
 from nae.report.rows import ReportRows
 from nae.tables import TableModel
 from tests.explanation.examples import explained_model
+from tests.report.weekdays import weekday_model
 
 __all__ = ["PATH", "SHAPES", "build_golden"]
 
@@ -36,20 +38,25 @@ SHAPES: tuple[dict[str, Any], ...] = (
 
 
 def build_golden() -> list[dict[str, Any]]:
-    """Return one case per shape."""
-    return [_case(seed, shape) for seed, shape in enumerate(SHAPES, start=1)]
+    """Return one case per shape, and one of few values."""
+    few, columns = weekday_model(n_rows=70)
+    return [*(_shaped(seed, shape) for seed, shape in enumerate(SHAPES, start=1)), _case("few values", few, columns)]
 
 
-def _case(seed: int, shape: dict[str, Any]) -> dict[str, Any]:
-    limit = shape.get("limit", PAGE_LIMIT)
+def _shaped(seed: int, shape: dict[str, Any]) -> dict[str, Any]:
+    name = " ".join(str(getattr(value, "__name__", value)) for value in shape.values())
     asked, columns = explained_model(seed, **{key: value for key, value in shape.items() if key != "limit"})
-    rows = ReportRows(columns, None, "y")
+    return _case(name, asked, columns, limit=shape.get("limit", PAGE_LIMIT))
+
+
+def _case(name: str, asked: TableModel, columns: Columns, *, limit: int = PAGE_LIMIT) -> dict[str, Any]:
+    rows = ReportRows(columns, None, "y", np.arange(1, columns.n_rows + 1))
     fitted = fit_into_page(asked, columns, limit=limit)
     model = fitted.model
     local = model.explain_local(columns, n_causes=model.n_features)
     content = build_payload(asked, fitted, rows, quality=None, title=None, max_rows=columns.n_rows)
     return {
-        "name": " ".join(str(getattr(value, "__name__", value)) for value in shape.values()),
+        "name": name,
         "tolerance": 1e-6 if model.experts.dtype == np.float32 else 1e-10,
         "payload": content,
         "values": local.values.tolist(),
@@ -61,6 +68,10 @@ def _case(seed: int, shape: dict[str, Any]) -> dict[str, Any]:
         "parts": _square(model, local.causes, local.parts),
         "interaction": _interaction(model, columns),
         "inner": _inner(model),
+        "labels": [list(feature.labels) for feature in model.schema.features],
+        "bars": _bars(model, columns),
+        "panels": _panels(model),
+        "density": _density(model, columns, content),
     }
 
 
@@ -92,6 +103,30 @@ def _inner(model: TableModel) -> list[list[list[float]] | None]:
     explanation = model.explain_global()
     layouts = [lay_out_shape(explanation, name, output=0) for name in model.feature_names]
     return [[one.low.tolist(), one.high.tolist()] if one.is_number else None for one in layouts]
+
+
+def _bars(model: TableModel, columns: Columns) -> list[list[list[float]] | None]:
+    """Return per feature the bars of its values, as the plots draw them; None where they are not drawn one by one."""
+    explanation = model.explain_global(columns)
+    layouts = [lay_out_shape(explanation, name, output=0) for name in model.feature_names]
+    return [
+        [[b.left, b.right, b.height] for b in one.density] if one.is_few and len(one.x) else None for one in layouts
+    ]
+
+
+def _panels(model: TableModel) -> list[float | None] | None:
+    """Return the values of the first feature, a number, at which three-way panels hold it."""
+    if model.n_features < 3 or model.gate.kind == "deep" or isinstance(model.schema.features[0], Category):
+        return None
+    first, *others = model.feature_names[:3]
+    numbers = explain_interaction(model, (*others, first), resolution=7).axes[2].numbers
+    return [None if np.isnan(value) else value for value in numbers.tolist()]
+
+
+def _density(model: TableModel, columns: Columns, content: dict[str, Any]) -> list[list[int]]:
+    """Return per pair of the page how near rows are, the second's places innermost."""
+    listed = tuple(feature["isListed"] for feature in content["features"])
+    return [levels.ravel().tolist() for levels in find_density(model, model.cells(columns), listed).levels]
 
 
 if __name__ == "__main__":

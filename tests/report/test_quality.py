@@ -17,7 +17,9 @@ def test_numbers_are_measured_against_their_mean_where_the_truth_is_known() -> N
     model, columns = explained_model(1)
     truth = np.arange(12.0)[:, None]
     truth[3] = np.nan
-    quality = measure_quality(model, model.cells(columns), ReportRows(columns, truth, "y"))
+    quality = measure_quality(
+        model, model.cells(columns), ReportRows(columns, truth, "y", np.arange(1, columns.n_rows + 1))
+    )
     assert quality is not None
     known = np.delete(np.arange(12), 3)
     error = model.predict(columns)[known] - truth[known, 0]
@@ -32,7 +34,9 @@ def test_numbers_are_measured_against_their_mean_where_the_truth_is_known() -> N
 def test_classes_are_measured_against_their_shares() -> None:
     model, columns = explained_model(2, n_outputs=3)
     truth = (np.arange(12) % 3)[:, None].astype(float)
-    quality = measure_quality(model, model.cells(columns), ReportRows(columns, truth, "y"))
+    quality = measure_quality(
+        model, model.cells(columns), ReportRows(columns, truth, "y", np.arange(1, columns.n_rows + 1))
+    )
     assert quality is not None
     probability = model.predict_proba(columns)
     scores = {score.name: score for score in quality.scores}
@@ -46,4 +50,7 @@ def test_classes_are_measured_against_their_shares() -> None:
 @pytest.mark.parametrize("target", [None, np.full((12, 1), np.nan)])
 def test_without_truth_nothing_is_measured(target: np.ndarray | None) -> None:
     model, columns = explained_model(1)
-    assert measure_quality(model, model.cells(columns), ReportRows(columns, target, "y")) is None
+    assert (
+        measure_quality(model, model.cells(columns), ReportRows(columns, target, "y", np.arange(1, columns.n_rows + 1)))
+        is None
+    )

@@ -14,11 +14,13 @@ from nae.errors import ConfigError, DataError, UserError
 from nae.explanation import with_statistics
 from nae.links import LINKS
 from nae.report import write_report
+from nae.report.density import MOST_PAIRS
 from nae.tables import GateTables, SoftmaxRouting, TableModel
 from tests.explanation.examples import explained_model
 from tests.laws.models import make_model
 from tests.report.golden import PATH as GOLDEN
 from tests.report.golden import build_golden
+from tests.report.weekdays import weekday_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,7 +74,7 @@ def test_a_report_is_one_file_with_the_model_and_rows_inside(tmp_path: Path) -> 
     content = page.content
     assert page.text_of("title") == "A & B"
     assert content["target"] == "y"
-    assert content["rows"]["index"] == list(range(12))
+    assert content["rows"]["number"] == list(range(1, 13))
     assert content["rows"]["target"] == [list(range(12))]
     np.testing.assert_allclose(np.ravel(content["rows"]["score"]), model.decision_function(columns))
     stored = np.frombuffer(base64.b64decode(content["arrays"]["experts"]["data"]))
@@ -84,7 +86,7 @@ def test_a_report_is_one_file_with_the_model_and_rows_inside(tmp_path: Path) -> 
 def test_columns_that_the_model_does_not_know_may_hold_anything(tmp_path: Path) -> None:
     model, columns = explained_model(1)
     path = write_report(model, table_of(columns, when=np.full(12, np.datetime64("2020-01-01"))), tmp_path / "r.html")
-    assert len(Page(path).content["rows"]["index"]) == 12
+    assert len(Page(path).content["rows"]["number"]) == 12
 
 
 def test_an_estimator_stands_for_its_tables(tmp_path: Path) -> None:
@@ -170,12 +172,37 @@ def test_hostile_names_and_levels_stay_data(tmp_path: Path) -> None:
 
 def test_rows_are_spread_over_the_table_and_can_be_left_out(tmp_path: Path) -> None:
     model, columns = explained_model(1)
-    few = Page(write_report(model, table_of(columns), tmp_path / "r.html", max_rows=3)).content["rows"]
-    assert few["index"] == [0, 6, 11]
-    assert few["nTotal"] == 12
-    none = Page(write_report(model, table_of(columns), tmp_path / "r.html", max_rows=0)).content["rows"]
-    assert none["index"] == []
-    assert none["score"] == []
+    few = Page(write_report(model, table_of(columns), tmp_path / "r.html", max_rows=3)).content
+    assert few["rows"]["number"] == [1, 7, 12]
+    assert few["rows"]["nTotal"] == 12
+    assert few["density"]["pairs"] == [[0, 1], [0, 2], [1, 2]]
+    none = Page(write_report(model, table_of(columns), tmp_path / "r.html", max_rows=0)).content
+    assert none["rows"]["number"] == []
+    assert none["rows"]["score"] == []
+    assert none["density"] is None  # where the rows lie is about the rows, too
+
+
+def test_rows_are_called_as_in_the_file_they_were_taken_from(tmp_path: Path) -> None:
+    model, columns = explained_model(1)
+    numbers = np.arange(12) * 10 + 3
+    page = Page(write_report(model, table_of(columns), tmp_path / "r.html", max_rows=3, row_numbers=numbers))
+    assert page.content["rows"]["number"] == [3, 63, 113]
+
+
+def test_numbers_of_few_values_are_told_from_those_of_many(tmp_path: Path) -> None:
+    model, columns = weekday_model()
+    features = Page(write_report(model, table_of(columns), tmp_path / "r.html")).content["features"]
+    assert {one["name"] for one in features if one["isListed"]} == {"weekday", "workingday", "age"}
+    between = table_of(columns) | {"age": np.linspace(1.0, 91.0, 700)}
+    features = Page(write_report(model, between, tmp_path / "r.html")).content["features"]
+    assert {one["name"] for one in features if one["isListed"]} == {"weekday", "workingday"}
+
+
+def test_where_rows_lie_takes_little_of_a_page(tmp_path: Path) -> None:
+    model, columns = explained_model(1, n_features=40, n_members=1)
+    content = Page(write_report(model, table_of(columns), tmp_path / "r.html")).content["density"]
+    assert len(content["pairs"]) == MOST_PAIRS
+    assert len(json.dumps(content)) < 330 * MOST_PAIRS
 
 
 def test_a_class_is_known_by_any_way_of_writing_it(tmp_path: Path) -> None:
@@ -204,6 +231,7 @@ def test_a_class_is_known_by_any_way_of_writing_it(tmp_path: Path) -> None:
     ("change", "error", "match"),
     [
         ({"target": "yy"}, DataError, "The target must be a column of the table; 'yy' is none. Did you mean 'y'?"),
+        ({"row_numbers": [1, 2]}, DataError, "row_numbers must hold one number per row; got 2 for 12 rows."),
         ({"max_rows": -1}, ConfigError, "max_rows must not be negative; got -1."),
         ({"data": {"f0": [], "f1": [], "f2": []}}, DataError, "A report needs at least one row; the table has none."),
         ({"model": 3}, UserError, "A report needs a fitted model or its tables; got int."),

@@ -104,7 +104,7 @@ export class CaveatSection {
       ],
       [
         "What this file contains.",
-        `The model, counts and averages of its training rows${payload.rows.index.length ? `, and ${whole(payload.rows.index.length)} rows as they are` : ""}. Share it only with those who may see them.`,
+        `The model, counts and averages of its training rows${payload.rows.number.length ? `, and ${whole(payload.rows.number.length)} rows as they are` : ""}${payload.density ? ", and roughly where all rows of this report lie" : ""}. Share it only with those who may see them.`,
       ],
     ];
     return h("ul", { class: "advice" }, ...items.map(([head, text]) => h("li", {}, h("b", {}, head), " ", text)));

@@ -1,9 +1,10 @@
 /** The section of all features: search, sort, and one card each, drawn when it comes near the screen. */
 
 import { h, Lazy, name, put, s } from "./dom.ts";
-import { percent, sharePercent, whole } from "./format.ts";
+import { number, percent, sharePercent, whole } from "./format.ts";
+import { drawLevels } from "./levels.ts";
 import type { Feature } from "./model.ts";
-import { drawLevels, drawNumber, rangeOf, shapeOf } from "./shape.ts";
+import { drawNumber, isCurve, rangeOf, shapeOf } from "./shape.ts";
 import type { State } from "./state.ts";
 
 const SORTS: Record<string, string> = {
@@ -14,10 +15,15 @@ const SORTS: Record<string, string> = {
   table: "as in the table",
 };
 
+const NOTHING = 1e-6; // of a standard deviation: what rounding alone does
+
 /** Return a sentence about how much of a feature's effect its own value decides. */
-export function additivityWords(share: number): string {
-  if (share > 0.995) return "Its effect depends on its own value alone.";
-  return `${percent(share)} of its effect depends on its own value alone, the rest on the other features.`;
+export function additivityWords(state: State, feature: Feature): string {
+  if (state.importance(feature) === 0) return "It has no effect on the training rows.";
+  if (!state.model.hasContext) return "Its effect depends on its own value alone.";
+  const shift = state.shift(feature);
+  if (shift <= NOTHING * state.importance(feature)) return "No other feature moved its effect on the training rows.";
+  return `Its own value decides ${sharePercent(state.additivity(feature))} of its effect; others typically move it by ±${number(shift, 2)}.`;
 }
 
 export class FeatureSection {
@@ -42,7 +48,7 @@ export class FeatureSection {
         "p",
         { class: "lead" },
         "The line is the average effect of a value on the prediction. The wide band is a guarantee: whatever the other features say, the effect cannot leave it. ",
-        "Nine in ten actual effects lie in the inner band. The bars below count the training rows.",
+        "Nine in ten actual effects lie in the inner band. The bars below count the training rows; where a number has few values, each has its own dot and bar.",
       ),
       h(
         "div",
@@ -108,7 +114,7 @@ export class FeatureSection {
     weight.style.width = `${(100 * state.importance(feature)) / most}%`;
     const missing = state.missingShare(feature);
     const figure = h("div", { class: "figure" });
-    const reading = h("p", { class: "reading", "aria-live": "polite" }, additivityWords(state.additivity(feature)));
+    const reading = h("p", { class: "reading", "aria-live": "polite" }, additivityWords(state, feature));
     const card = h(
       "article",
       { class: "card", "data-feature": feature.at },
@@ -132,7 +138,7 @@ export class FeatureSection {
       const range: [number, number] = shared ? [Math.min(shared[0], own[0]), Math.max(shared[1], own[1])] : own;
       put(
         figure,
-        feature.kind === "number" ? drawNumber(state.model, shape, range, reading) : drawLevels(shape, range, reading),
+        isCurve(feature) ? drawNumber(state.model, shape, range, reading) : drawLevels(shape, range, reading),
       );
     });
     put(figure, s("svg", { viewBox: "0 0 400 236", class: "shape", "aria-hidden": "true" }));

@@ -30,6 +30,16 @@ export function whole(value: number): string {
   return formatter({ maximumFractionDigits: 0 }).format(value);
 }
 
+/** Return texts of numbers with as many telling digits, at least `digits`, as set different ones apart. */
+export function apart(values: number[], digits = 4): string[] {
+  const different = new Set(values).size;
+  for (let more = digits; more < 15; more++) {
+    const texts = values.map((value) => number(value, more));
+    if (new Set(texts).size === different) return texts;
+  }
+  return values.map((value) => number(value, 15));
+}
+
 /** Return how many decimals tell apart what lies within `span`. */
 export function decimalsFor(span: number): number {
   if (!Number.isFinite(span) || span <= 0) return 2;
@@ -64,11 +74,11 @@ export function sharePercent(share: number): string {
 
 /** Return a value of a feature as a reader writes it. */
 export function valueText(feature: Feature, value: Value): string {
-  if (value === null || value === undefined) return "missing";
+  if (value === null || value === undefined) return feature.labels[feature.nValues];
   if (feature.kind === "boolean") return Number(value) ? "True" : "False";
   if (feature.kind === "category") return String(value);
   const size = Math.abs(Number(value));
   // Years and codes read badly with separators.
   if (feature.integral && size < 10_000) return formatter({ useGrouping: false }).format(Number(value));
-  return number(Number(value), 5);
+  return number(Number(value), feature.digits);
 }

@@ -1,7 +1,7 @@
 /** What two or three features do together, the others' gate terms held at their training mean. */
 
 import { blend, logitsOf, mixed, route } from "./evaluate.ts";
-import { type Cells, type Feature, locate, locateValue, type Model, rowValues } from "./model.ts";
+import { type Cells, FEW_VALUES, type Feature, locate, locateValue, type Model, rowValues } from "./model.ts";
 import type { Value } from "./payload.ts";
 
 /** The logits of a feature at a point of a grid. */
@@ -56,16 +56,34 @@ export function centralRange(model: Model, feature: Feature): [number, number] {
   return [knots[low], knots[Math.max(low, high)]];
 }
 
+function unique(numbers: number[]): number[] {
+  return [...new Set(numbers)].sort((a, b) => a - b);
+}
+
+function nearest(numbers: ArrayLike<number>, wanted: number): number {
+  let best = 0;
+  for (let n = 1; n < numbers.length; n++) {
+    if (Math.abs(numbers[n] - wanted) < Math.abs(numbers[best] - wanted)) best = n;
+  }
+  return best;
+}
+
+/** Return a few knots, each in the middle of an equal part of the rows. */
 function quantileNumbers(knots: Float64Array, weight: number[]): number[] {
   const mass = middleMass(weight);
-  const found = Array.from({ length: PANELS }, (_, n) => {
-    const level = (n + 0.5) / PANELS;
-    const high = mass.findIndex((one) => one >= level);
-    if (high <= 0) return knots[high < 0 ? knots.length - 1 : 0];
-    const part = (level - mass[high - 1]) / (mass[high] - mass[high - 1]);
-    return knots[high - 1] + (knots[high] - knots[high - 1]) * part;
-  });
-  return [...new Set(found)].sort((a, b) => a - b);
+  return unique(Array.from({ length: PANELS }, (_, n) => knots[nearest(mass, (n + 0.5) / PANELS)]));
+}
+
+/** Return evenly spread numbers over the central part; of whole numbers only such as occur. */
+function spreadNumbers(model: Model, feature: Feature, resolution: number): number[] {
+  const { knots } = feature;
+  const [low, high] = centralRange(model, feature);
+  if (high <= low) return [knots[0], knots[knots.length - 1]];
+  const numbers = Array.from({ length: resolution }, (_, n) => low + ((high - low) * n) / (resolution - 1));
+  numbers[resolution - 1] = high;
+  if (!feature.integral) return numbers;
+  if (knots.length <= FEW_VALUES) return unique(numbers.map((number) => knots[nearest(knots, number)]));
+  return unique(numbers.map((number) => Math.floor(number + 0.5)));
 }
 
 function places(model: Model, feature: Feature, resolution: number): number[] {
@@ -78,13 +96,8 @@ function places(model: Model, feature: Feature, resolution: number): number[] {
     return order.filter((slot) => chosen.has(slot));
   }
   if (feature.nValues <= resolution) return weight.map((_, slot) => slot);
-  const [low, high] = centralRange(model, feature);
-  let numbers: number[];
-  if (resolution === PANELS) numbers = quantileNumbers(feature.knots, weight);
-  else if (high > low) {
-    numbers = Array.from({ length: resolution }, (_, n) => low + ((high - low) * n) / (resolution - 1));
-    numbers[resolution - 1] = high;
-  } else numbers = [feature.knots[0], feature.knots[feature.knots.length - 1]];
+  const numbers =
+    resolution === PANELS ? quantileNumbers(feature.knots, weight) : spreadNumbers(model, feature, resolution);
   return numbers.map((number) => {
     const [slot, part] = locateValue(feature, number);
     return slot + part;
@@ -131,7 +144,7 @@ function cellsOf(model: Model, line: Line): Cells {
 function heldContexts(model: Model, chosen: Set<number>): Float64Array[] {
   const { tables, nFeatures } = model;
   const size = model.width * model.nMembers;
-  const nRows = model.payload.rows.index.length;
+  const nRows = model.payload.rows.number.length;
   if (model.payload.gate === "deep" && nRows > 0) {
     const nDraws = Math.min(DEEP_DRAWS, nRows);
     return Array.from({ length: nDraws }, (_, n) => {
@@ -222,8 +235,16 @@ function visitGrid(sizes: number[], visit: (point: number[], flat: number) => vo
 }
 
 /** Return the contributions of two or three features over a grid of their values, for one output. */
-export function interact(model: Model, chosen: number[], resolution: number, o: number): Interaction {
-  const lines = chosen.map((i, at) => makeLine(model, model.features[i], at === 2 ? PANELS : resolution));
+export function interact(
+  model: Model,
+  chosen: number[],
+  resolution: (feature: Feature) => number,
+  o: number,
+): Interaction {
+  const lines = chosen.map((i, at) => {
+    const feature = model.features[i];
+    return makeLine(model, feature, at === 2 ? PANELS : resolution(feature));
+  });
   const sizes = lines.map((line) => line.position.length);
   const total = sizes.reduce((product, size) => product * size, 1);
   const contexts = heldContexts(model, new Set(chosen));

@@ -62,7 +62,7 @@ function build(root: HTMLElement, payload: Payload): State {
     h("a", { class: "skip", href: "#what-if" }, "Skip to what if"),
     h(
       "header",
-      { class: "bar" },
+      { class: "masthead" },
       h("nav", { "aria-label": "Sections" }, ...links),
       outputChoice(state),
       themeButton(state),
@@ -84,8 +84,14 @@ function build(root: HTMLElement, payload: Payload): State {
     ),
   );
   addEventListener("beforeprint", () => {
+    state.isOnPaper = true;
     features.drawAll();
     pairs.drawAll();
+    state.tell("theme");
+  });
+  addEventListener("afterprint", () => {
+    state.isOnPaper = false;
+    state.tell("theme");
   });
   return state;
 }

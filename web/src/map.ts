@@ -1,11 +1,10 @@
-/** A map of two features: colour says what they add together, dots show where rows lie. */
+/** A map of two features: colour says what they add together, dots show rows, and colours fade where no rows lie. */
 
+import { type Side, sideOf, ticksOf, valueAtShare } from "./axis.ts";
 import { s, shorten } from "./dom.ts";
-import { number, valueText } from "./format.ts";
 import type { Line } from "./interaction.ts";
-import { locateValue } from "./model.ts";
 import type { Value } from "./payload.ts";
-import { diverging, ticks } from "./scales.ts";
+import { diverging, faded } from "./scales.ts";
 
 export interface MapOptions {
   width: number;
@@ -13,6 +12,8 @@ export interface MapOptions {
   isDark: boolean;
   /** The largest size of a value: the end of the colours. */
   most: number;
+  /** How near rows are to every point, 0 to 1. */
+  near: Float64Array;
   /** Rows as values of the two features. */
   rows: [Value, Value][];
   label: string;
@@ -20,64 +21,26 @@ export interface MapOptions {
   leave(): void;
 }
 
-const MARGIN = { left: 64, right: 8, top: 8, bottom: 40 };
+const MARGIN = { right: 14, top: 8, bottom: 40 };
+const [LETTER, HIGH] = [6.4, 15]; // room for a letter along x and for a line along y, in pixels
 
-/** Return where a value lies among those of a line, or null when it is not shown. */
-function placeOf(line: Line, value: Value): number | null {
-  const [slot, part] = locateValue(line.feature, value);
-  const position = slot + part;
-  if (slot >= line.feature.nValues || line.feature.kind !== "number") {
-    const at = line.position.indexOf(slot);
-    return at < 0 ? null : at;
-  }
-  const known = line.position.filter((one) => one < line.feature.nValues);
-  const after = known.findIndex((one) => one >= position);
-  if (after < 0 || (after === 0 && known[0] > position)) return null;
-  if (after === 0) return 0;
-  return after - 1 + (position - known[after - 1]) / (known[after] - known[after - 1]);
-}
-
-interface Tick {
-  at: number;
-  text: string;
-}
-
-/** Return about `count` ticks: round numbers along a number, otherwise values that are shown. */
-export function ticksOf(line: Line, count: number, letters: (step: number) => number): Tick[] {
-  const all = line.position.map((_, at) => at);
-  if (line.feature.kind === "number" && all.length > count) {
-    const known = line.values.filter((value) => value !== null).map(Number);
-    const found = ticks([known[0], known[known.length - 1]], count - 1)
-      .filter((value) => !line.feature.integral || Number.isInteger(value))
-      .map((value) => ({ at: placeOf(line, value), text: number(value, 4) }))
-      .filter((tick): tick is Tick => tick.at !== null);
-    const missing = line.values.indexOf(null);
-    if (missing >= 0) found.push({ at: missing, text: "missing" });
-    if (found.length > 1) return found;
-  }
-  const step = Math.ceil(all.length / count);
-  const shown = all.filter((at) => at % step === Math.floor(step / 2));
-  return shown.map((at) => ({ at, text: tickText(line, at, letters(step)) }));
-}
-
-function tickText(line: Line, at: number, limit: number): string {
-  const value = line.values[at];
-  if (value !== null && line.feature.kind === "number") return number(Number(value), 3);
-  return shorten(valueText(line.feature, value), limit);
-}
-
-/** Return how far a dot is set off within the field of a level, where many would lie on each other. */
-function scatter(line: Line, n: number, step: number): number {
-  return line.feature.kind === "number" ? 0 : 0.7 * (((n * step) % 1) - 0.5);
+/** Where a map stands in its picture. */
+interface Frame {
+  x: Side;
+  y: Side;
+  left: number;
+  wide: number;
+  tall: number;
 }
 
 /** Return the map; `values` has the second line's values innermost. */
 export function drawMap(lines: Line[], values: Float64Array, options: MapOptions): SVGSVGElement {
   const { width, height } = options;
-  const [nx, ny] = [lines[0].position.length, lines[1].position.length];
-  const [wide, tall] = [(width - MARGIN.left - MARGIN.right) / nx, (height - MARGIN.top - MARGIN.bottom) / ny];
-  const left = (at: number) => MARGIN.left + at * wide;
-  const top = (at: number) => height - MARGIN.bottom - (at + 1) * tall;
+  const [x, y] = [sideOf(lines[0]), sideOf(lines[1])];
+  const tall = height - MARGIN.top - MARGIN.bottom;
+  const yTicks = ticksOf(y, Math.floor(tall / 20), () => HIGH / tall, width < 400 ? 12 : 18);
+  const left = 30 + LETTER * Math.max(...yTicks.map((tick) => tick.text.length), 2);
+  const frame: Frame = { x, y, left, wide: width - left - MARGIN.right, tall };
   const svg = s("svg", {
     viewBox: `0 0 ${width} ${height}`,
     class: "map",
@@ -86,78 +49,106 @@ export function drawMap(lines: Line[], values: Float64Array, options: MapOptions
     "aria-label": `${options.label}. Arrow keys read it point by point.`,
   });
   const cells = s("g", { "shape-rendering": "crispEdges" });
-  for (let x = 0; x < nx; x++) {
-    for (let y = 0; y < ny; y++) {
-      const fill = diverging(values[x * ny + y] / (options.most || 1), options.isDark);
-      cells.append(s("rect", { x: left(x), y: top(y), width: wide + 0.3, height: tall + 0.3, fill }));
-    }
-  }
-  const dots = s("g", { class: "dots" });
-  options.rows.forEach((row, n) => {
-    const [x, y] = [placeOf(lines[0], row[0]), placeOf(lines[1], row[1])];
-    if (x === null || y === null) return;
-    const cx = left(x + 0.5 + scatter(lines[0], n, 0.618));
-    dots.append(s("circle", { cx, cy: top(y + scatter(lines[1], n, 0.414)) + tall / 2, r: 1.3 }));
+  const ny = lines[1].position.length;
+  x.spans.forEach((_, a) => {
+    y.spans.forEach((_, b) => {
+      const at = a * ny + b;
+      const fill = faded(diverging(values[at] / (options.most || 1), options.isDark), options.near[at], options.isDark);
+      cells.append(s("rect", { ...boxOf(frame, a, b, 0.3), fill }));
+    });
   });
-  const cursor = s("rect", { class: "map-cursor", width: wide, height: tall, visibility: "hidden" });
-  svg.append(cells, dots, axisLabels(lines, left, top, wide, tall, options), cursor);
-  listen(svg, cursor, [nx, ny], { left, top, wide, tall }, options);
+  const cursor = s("rect", { class: "map-cursor", visibility: "hidden" });
+  svg.append(cells, dotsOf(frame, options.rows), axisLabels(frame, yTicks, options), cursor);
+  listen(svg, cursor, frame, options);
   return svg;
 }
 
-function axisLabels(
-  lines: Line[],
-  left: (at: number) => number,
-  top: (at: number) => number,
-  wide: number,
-  tall: number,
-  { width, height }: MapOptions,
-): SVGGElement {
+/** Return the box of a value of each side, in pixels. */
+function boxOf(frame: Frame, a: number, b: number, more = 0): Record<"x" | "y" | "width" | "height", number> {
+  const [[from, to], [low, high]] = [frame.x.spans[a], frame.y.spans[b]];
+  return {
+    x: frame.left + from * frame.wide,
+    y: MARGIN.top + (1 - high) * frame.tall,
+    width: (to - from) * frame.wide + more,
+    height: (high - low) * frame.tall + more,
+  };
+}
+
+/** Return how far a dot is set off within the room of a value, where many would lie on each other. */
+function scatter(side: Side, n: number, step: number): number {
+  return side.isEven ? (0.7 * (((n * step) % 1) - 0.5)) / side.spans.length : 0;
+}
+
+function dotsOf(frame: Frame, rows: [Value, Value][]): SVGGElement {
+  const dots = s("g", { class: "dots" });
+  rows.forEach((row, n) => {
+    const [x, y] = [frame.x.place(row[0]), frame.y.place(row[1])];
+    if (x === null || y === null) return;
+    dots.append(
+      s("circle", {
+        cx: frame.left + (x + scatter(frame.x, n, 0.618)) * frame.wide,
+        cy: MARGIN.top + (1 - y - scatter(frame.y, n, 0.414)) * frame.tall,
+        r: 1.3,
+      }),
+    );
+  });
+  return dots;
+}
+
+function axisLabels(frame: Frame, yTicks: { at: number; text: string }[], { width, height }: MapOptions): SVGGElement {
+  const { x, y, left, wide, tall } = frame;
   const group = s("g", { class: "axes", "aria-hidden": "true" });
-  const inner = width - MARGIN.left - MARGIN.right;
-  const isText = lines[0].feature.kind === "category";
-  const count = Math.max(2, Math.floor(inner / (isText ? 74 : 56)));
-  const letters = (step: number) => Math.min(Math.max(Math.floor((wide * step) / 6.4), 6), 22);
-  for (const { at, text } of ticksOf(lines[0], count, letters)) {
-    group.append(s("text", { x: left(at) + wide / 2, y: height - MARGIN.bottom + 14, "text-anchor": "middle" }, text));
+  const bottom = height - MARGIN.bottom;
+  const xTicks = ticksOf(x, Math.ceil(wide / 36), (text) => ((text.length + 1.5) * LETTER) / wide, 22);
+  for (const { at, text } of xTicks) {
+    const place = left + at * wide;
+    const room = (text.length * LETTER) / 2; // a text at the edge stays inside the picture
+    group.append(
+      s("line", { class: "tick", x1: place, x2: place, y1: bottom, y2: bottom + 3 }),
+      s("text", { x: Math.min(place, width - room), y: bottom + 14, "text-anchor": "middle" }, text),
+    );
   }
-  for (const { at, text } of ticksOf(lines[1], 8, () => 9)) {
-    group.append(s("text", { x: MARGIN.left - 6, y: top(at) + tall / 2 + 3.5, "text-anchor": "end" }, text));
+  for (const { at, text } of yTicks) {
+    const place = MARGIN.top + (1 - at) * tall;
+    group.append(
+      s("line", { class: "tick", x1: left - 3, x2: left, y1: place, y2: place }),
+      s("text", { x: left - 6, y: place + 3.5, "text-anchor": "end" }, text),
+    );
   }
-  const middle = height - MARGIN.bottom - (height - MARGIN.top - MARGIN.bottom) / 2;
   group.append(
     s(
       "text",
-      { class: "axis-title", x: MARGIN.left + inner / 2, y: height - 6, "text-anchor": "middle" },
-      shorten(lines[0].feature.name, 44),
+      { class: "axis-title", x: left + wide / 2, y: height - 6, "text-anchor": "middle" },
+      shorten(x.line.feature.name, 44),
     ),
     s(
       "text",
-      { class: "axis-title", transform: `translate(12 ${middle}) rotate(-90)`, "text-anchor": "middle" },
-      shorten(lines[1].feature.name, 34),
+      { class: "axis-title", transform: `translate(12 ${MARGIN.top + tall / 2}) rotate(-90)`, "text-anchor": "middle" },
+      shorten(y.line.feature.name, 34),
     ),
   );
   return group;
 }
 
-interface Grid {
-  left(at: number): number;
-  top(at: number): number;
-  wide: number;
-  tall: number;
+/** Return what must be said of sides whose values have the same room although they are not evenly spaced. */
+export function unevenWords(lines: Line[]): string {
+  const names = lines.filter(isUneven).map((line) => shorten(line.feature.name, 40));
+  if (!names.length) return "";
+  return ` Every value of ${names.join(" and of ")} has the same room, however far apart they are.`;
 }
 
-function listen(
-  svg: SVGSVGElement,
-  cursor: SVGRectElement,
-  [nx, ny]: [number, number],
-  grid: Grid,
-  options: MapOptions,
-): void {
+function isUneven(line: Line): boolean {
+  if (line.feature.kind !== "number" || !sideOf(line).isEven) return false;
+  const known = line.values.filter((value) => value !== null).map(Number);
+  const steps = known.slice(1).map((value, n) => value - known[n]);
+  return Math.max(...steps) > 1.01 * Math.min(...steps);
+}
+
+function listen(svg: SVGSVGElement, cursor: SVGRectElement, frame: Frame, options: MapOptions): void {
+  const [nx, ny] = [frame.x.spans.length, frame.y.spans.length];
   const at = { x: Math.floor(nx / 2), y: Math.floor(ny / 2) };
   const show = (): void => {
-    cursor.setAttribute("x", String(grid.left(at.x)));
-    cursor.setAttribute("y", String(grid.top(at.y)));
+    for (const [key, value] of Object.entries(boxOf(frame, at.x, at.y))) cursor.setAttribute(key, String(value));
     cursor.setAttribute("visibility", "visible");
     options.read(at.x, at.y);
   };
@@ -165,9 +156,9 @@ function listen(
     const box = svg.getBoundingClientRect();
     const px = ((event.clientX - box.left) / box.width) * options.width;
     const py = ((event.clientY - box.top) / box.height) * options.height;
-    const x = Math.floor((px - grid.left(0)) / grid.wide);
-    const y = Math.floor((grid.top(-1) - py) / grid.tall);
-    if (x < 0 || y < 0 || x >= nx || y >= ny) return;
+    const x = valueAtShare(frame.x, (px - frame.left) / frame.wide);
+    const y = valueAtShare(frame.y, 1 - (py - MARGIN.top) / frame.tall);
+    if (x < 0 || y < 0) return;
     Object.assign(at, { x, y });
     show();
   });

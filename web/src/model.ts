@@ -10,6 +10,8 @@ export interface Feature extends FeaturePayload {
   nValues: number;
   knots: Float64Array;
   labels: string[];
+  /** Telling digits that set listed values apart, otherwise as many as a reader would write. */
+  digits: number;
   slotOf: Map<string, number>;
   /** A text that stands for a level nobody has seen. */
   unseen: string;
@@ -37,14 +39,28 @@ export interface Model {
   round: (value: number) => number;
 }
 
+/** Values of a number that are shown one by one: the days of a month. */
+export const FEW_VALUES = 31;
+
 const same = (value: number): number => value;
+
+function digitsOf({ isListed }: FeaturePayload, knots: Float64Array): number {
+  const isApart = (digits: number) =>
+    new Set(Array.from(knots, (knot) => knot.toPrecision(digits))).size === knots.length;
+  let digits = 6;
+  while (isListed && digits < 15 && !isApart(digits)) digits++;
+  return digits;
+}
 
 function buildFeature(payload: FeaturePayload, at: number, start: number, knots: Numbers, first: number): Feature {
   const isCategory = payload.kind === "category";
+  const apart = (name: string): string => (payload.levels.includes(name) ? apart(`(${name})`) : name);
   const own = isCategory ? new Float64Array(0) : Float64Array.from(knots.subarray(first, first + payload.nKnots));
   const shown = isCategory
-    ? [...payload.levels, ...(payload.rare.length ? ["other"] : [])]
-    : Array.from(own, (knot) => (payload.kind === "boolean" ? (knot ? "True" : "False") : String(knot)));
+    ? [...payload.levels, ...(payload.rare.length ? [apart("other")] : [])]
+    : Array.from(own, (knot) =>
+        payload.kind === "boolean" ? (knot ? "True" : "False") : String(Number(knot.toPrecision(12))),
+      );
   const slotOf = new Map<string, number>();
   payload.levels.forEach((level, slot) => {
     slotOf.set(level, slot);
@@ -57,8 +73,9 @@ function buildFeature(payload: FeaturePayload, at: number, start: number, knots:
     at,
     start,
     nValues: shown.length,
+    digits: digitsOf(payload, own),
     knots: own,
-    labels: [...shown, "missing", "unseen"],
+    labels: [...shown, apart("missing"), apart("unseen")],
     slotOf,
     unseen,
   };

@@ -1,15 +1,20 @@
 /** Pairs: which features change each other's effects, and the map of any two or three. */
 
-import { h, Lazy, name, put, shorten } from "./dom.ts";
-import { decimalsFor, fixed, number, sharePercent, signed, valueText } from "./format.ts";
+import { Density } from "./density.ts";
+import { type Child, h, Lazy, name, put, shorten } from "./dom.ts";
+import { decimalsFor, fixed, number, percent, sharePercent, signed, valueText, whole } from "./format.ts";
 import { type Interaction, interact, pureOf, totalOf } from "./interaction.ts";
-import { drawMap } from "./map.ts";
-import { rowValues } from "./model.ts";
-import { diverging } from "./scales.ts";
+import { drawMap, unevenWords } from "./map.ts";
+import { FEW_VALUES, type Feature, rowValues } from "./model.ts";
+import { diverging, faded } from "./scales.ts";
 import type { State } from "./state.ts";
 
 const TOP = 10;
+const LEAST = 0.02; // of the spread of all scores: what matters; see docs/report.md
 const VIEWS = ["both together", "beyond each alone"];
+
+const [FINE, DEEP] = [44, 20]; // values of a number on a map; a deep gate takes its time
+const FADED = 0.2; // share of a colour below which it is said that few rows are near
 
 interface Pair {
   first: number;
@@ -34,13 +39,17 @@ export class PairSection {
   readonly element: HTMLElement;
   private readonly lazy = new Lazy();
   private readonly list = h("ol", { class: "pairs" });
+  private readonly note = h("p", { class: "pair-note" });
+  private readonly density: Density;
   private readonly choices = [0, 1, 2].map((at) => h("select", { id: `pair-${at}` }));
   private readonly view = h("select", { id: "pair-view" });
   private readonly figure = h("div", { class: "maps" });
   private readonly reading = h("p", { class: "reading", "aria-live": "polite" });
+  private uneven = "";
   private readonly who = h("p", { class: "who" });
 
   constructor(private readonly state: State) {
+    this.density = new Density(state.model);
     this.element = this.layOut();
     if (state.model.nFeatures < 2) return;
     const features = state.model.features;
@@ -87,12 +96,12 @@ export class PairSection {
       h(
         "p",
         { class: "lead" },
-        "A feature's effect can depend on others. These pairs change each other the most; pick one, or any two or three features, to see their map.",
+        "A feature's effect can depend on others. Pick a pair, or any two or three features, to see their map.",
       ),
       h(
         "div",
         { class: "pair-bench" },
-        h("div", {}, this.list),
+        h("div", {}, this.note, this.list),
         h(
           "div",
           { class: "pair-figure" },
@@ -138,16 +147,20 @@ export class PairSection {
     this.draw();
   }
 
+  /** Show the pairs that matter, each as a share of the spread of all scores. */
   private drawList(): void {
     const { state } = this;
-    const pairs = topPairs(state, TOP);
-    const most = pairs[0]?.strength ?? 1;
+    const spread = this.spread();
+    const strongest = topPairs(state, TOP);
+    const pairs = strongest.filter((pair) => pair.strength >= LEAST * spread);
+    const decimals = decimalsFor(4 * (pairs[0]?.strength ?? 1));
+    put(this.note, ...this.summary(strongest[0], pairs.length));
     put(
       this.list,
       ...pairs.map((pair) => {
         const isChosen = state.pair.slice(0, 2).includes(pair.first) && state.pair.slice(0, 2).includes(pair.second);
         const bar = h("i", { "aria-hidden": "true" });
-        bar.style.width = `${(100 * pair.strength) / most}%`;
+        bar.style.width = `${Math.min((100 * pair.strength) / spread, 100)}%`;
         const features = state.model.features;
         return h(
           "li",
@@ -167,12 +180,43 @@ export class PairSection {
               " × ",
               name(features[pair.second].name),
             ),
+            h(
+              "span",
+              { class: "pair-size" },
+              h("b", {}, `±${fixed(pair.strength, decimals)}`),
+              ` · ${sharePercent(pair.strength / spread)}`,
+            ),
             h("span", { class: "pair-bar" }, bar),
           ),
         );
       }),
     );
-    if (!pairs.length) put(this.list, h("li", {}, "No feature changes another's effect in this model."));
+  }
+
+  /** The standard deviation of all scores; 0 when they are all the same. */
+  private spread(): number {
+    return Math.sqrt(this.state.model.tables.scoreVariance[this.state.output]);
+  }
+
+  /** Return what the list shows, or that there is nothing to show. */
+  private summary(best: Pair | undefined, nShown: number): Child[] {
+    const spread = this.spread();
+    if (!best || spread === 0) return ["No feature changes another's effect in this model."];
+    const features = this.state.model.features;
+    const scale = `the spread of all scores (±${number(spread, 3)}, their standard deviation)`;
+    if (nShown) {
+      return [
+        `How much two features change each other's effects, typically. A full bar is ${scale}; pairs below ${percent(LEAST)} of it are left out.`,
+      ];
+    }
+    return [
+      h("b", {}, "No pair matters here. "),
+      "The strongest is ",
+      name(features[best.first].name),
+      " × ",
+      name(features[best.second].name),
+      `: they change each other's effects by ±${number(best.strength, 2)}, ${sharePercent(best.strength / spread)} of ${scale}. Below ${percent(LEAST)} a pair is not listed.`,
+    ];
   }
 
   private draw(): void {
@@ -181,27 +225,32 @@ export class PairSection {
     if (pair.length < 2) return;
     const isWide = pair.length === 3;
     const isDeep = model.payload.gate === "deep";
-    const found = interact(model, pair, isDeep ? 20 : isWide ? 26 : 44, output);
+    const many = isDeep ? DEEP : isWide ? 26 : FINE;
+    const resolution = (one: Feature) =>
+      one.isListed ? FEW_VALUES : one.kind === "number" ? many : Math.min(many, FEW_VALUES);
+    const found = interact(model, pair, resolution, output);
     const view = this.view.selectedIndex;
     const values = view === 1 ? pureOf(found) : view > 1 ? found.parts[view - 2] : totalOf(found);
-    const most = values.reduce((top, value) => Math.max(top, Math.abs(value)), 0) || 1;
+    const near = this.density.over(found.lines);
+    const most = values.reduce((top, value, at) => (near[at] > 0 ? Math.max(top, Math.abs(value)) : top), 0) || 1;
     this.figure.classList.toggle("many", isWide);
-    put(this.figure, ...this.panels(found, values, most), this.legend(most));
+    put(this.figure, ...this.panels(found, values, near, most), this.legend(most));
+    this.uneven = unevenWords(found.lines.slice(0, 2));
     this.say(null);
     this.drawWho(found);
   }
 
-  private panels(found: Interaction, values: Float64Array, most: number): HTMLElement[] {
+  private panels(found: Interaction, values: Float64Array, near: Float64Array, most: number): HTMLElement[] {
     const { model, isDark, pair } = this.state;
     const nThird = found.lines[2]?.position.length ?? 1;
     const nPoints = values.length / nThird;
     const decimals = decimalsFor(2 * most);
     // Drawn at the size it is seen at, so that its text stays readable.
     const wide = Math.min(Math.max(innerWidth - 32, 320), 640);
-    const rows = model.payload.rows.index.map((_, row) => rowValues(model, row));
+    const rows = model.payload.rows.number.map((_, row) => rowValues(model, row));
     return Array.from({ length: nThird }, (_, third) => {
-      const own = new Float64Array(nPoints);
-      for (let at = 0; at < nPoints; at++) own[at] = values[at * nThird + third];
+      const own = Float64Array.from({ length: nPoints }, (_, at) => values[at * nThird + third]);
+      const beside = Float64Array.from({ length: nPoints }, (_, at) => near[at * nThird + third]);
       const [x, y] = found.lines;
       const held = found.lines[2];
       const text = held
@@ -212,16 +261,18 @@ export class PairSection {
         height: held ? 290 : Math.round(110 + wide / 2),
         isDark,
         most,
+        near: beside,
         rows: held ? [] : rows.map((row) => [row[pair[0]], row[pair[1]]]),
         label: `Map of ${x.feature.name} and ${y.feature.name}${text ? `, ${text}` : ""}`,
         read: (a, b) => {
-          const value = own[a * y.position.length + b];
+          const at = a * y.position.length + b;
           const place = [
             `${shorten(x.feature.name, 40)} ${valueText(x.feature, x.values[a])}`,
             `${shorten(y.feature.name, 40)} ${valueText(y.feature, y.values[b])}`,
             ...(text ? [text] : []),
           ];
-          this.say(`${place.join(", ")}: ${signed(value, decimals)}`);
+          const rows = beside[at] === 0 ? "; no row is near" : beside[at] < FADED ? "; few rows are near" : "";
+          this.say(`${place.join(", ")}: ${signed(own[at], decimals)}${rows}`);
         },
         leave: () => this.say(null),
       });
@@ -237,6 +288,8 @@ export class PairSection {
       bar.append(cell);
     }
     const decimals = decimalsFor(8 * most);
+    const empty = h("i", { class: "key", "aria-hidden": "true" });
+    empty.style.background = faded("rgb(0 0 0)", 0, this.state.isDark);
     return h(
       "p",
       { class: "map-legend" },
@@ -244,22 +297,34 @@ export class PairSection {
       bar,
       signed(most, decimals),
       h("span", { class: "quiet-text" }, " added to ", name(this.state.unit)),
+      this.density.knows(this.state.pair) && h("span", { class: "quiet-text" }, empty, "no rows"),
     );
   }
 
   private say(text: string | null): void {
-    const hasDots = this.state.pair.length === 2 && this.state.model.payload.rows.index.length > 0;
-    const rest =
-      this.state.model.payload.gate === "deep"
-        ? "An average over contexts: this model's gate is deep, so a map of a few features is not exact."
-        : `Exact, with all other features held at their average context.${hasDots ? " Dots are rows of the table." : ""}`;
-    this.reading.textContent = text ?? rest;
+    this.reading.textContent = text ?? `${this.exactness()}${this.whereRows()}${this.uneven}`;
+  }
+
+  private exactness(): string {
+    return this.state.model.payload.gate === "deep"
+      ? "An average over contexts: this model's gate is deep, so a map of a few features is not exact."
+      : "Exact, with all other features held at their average context.";
+  }
+
+  /** Return what dots and grey mean. */
+  private whereRows(): string {
+    const { model, pair } = this.state;
+    const { number, nTotal } = model.payload.rows;
+    const dots =
+      pair.length === 2 && number.length > 0 ? ` Dots are the ${whole(number.length)} rows in this page.` : "";
+    if (!this.density.knows(pair)) return `${dots} This page does not know where rows lie on this map.`;
+    return `${dots} Colours fade to grey where few or none of the ${whole(nTotal)} rows of this report lie.`;
   }
 
   private drawWho(found: Interaction): void {
     const { state } = this;
     const [a, b] = found.lines.map((line) => line.feature);
-    const spread = Math.sqrt(state.model.tables.scoreVariance[state.output]) || 1;
+    const spread = this.spread() || 1;
     const [onA, onB] = [state.influence(a.at, b.at), state.influence(b.at, a.at)];
     const decimals = decimalsFor(8 * Math.max(onA, onB));
     const side = (cause: typeof a, effect: typeof a, size: number) => [

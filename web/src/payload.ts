@@ -15,6 +15,8 @@ export interface FeaturePayload {
   name: string;
   kind: Kind;
   integral: boolean;
+  /** The knots of a number are its values, few enough to be shown one by one. */
+  isListed: boolean;
   hasMissing: boolean;
   nKnots: number;
   levels: string[];
@@ -37,12 +39,20 @@ export interface ColumnPayload {
 
 export interface RowsPayload {
   nTotal: number;
-  index: number[];
+  /** What each carried row is called. */
+  number: number[];
   columns: ColumnPayload[];
   /** One list per output (regression) or a single list of class positions. */
   target: (number | null)[][];
   /** The score of every row, one number per output. */
   score: number[][];
+}
+
+/** How many rows of the report are near each place of each pair's map. */
+export interface DensityPayload {
+  pairs: [number, number][];
+  /** Base64 of two bits per place, pair after pair: 0 (none) to 3 (enough). */
+  levels: string;
 }
 
 export interface Reduction {
@@ -81,6 +91,8 @@ export interface Payload {
   training: { nRows?: number; nHeldOut?: number; loss?: string; heldOutLoss?: number };
   quality: Quality | null;
   rows: RowsPayload;
+  /** Null when the report carries no rows. */
+  density: DensityPayload | null;
   reduction: Reduction | null;
 }
 
@@ -109,7 +121,8 @@ export interface Tables {
 
 export const QUANTILES = [0.05, 0.25, 0.5, 0.75, 0.95];
 
-function bytesOf(text: string): ArrayBuffer {
+/** Return the bytes of a base64 text. */
+export function bytesOf(text: string): ArrayBuffer {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);

@@ -25,7 +25,7 @@ export interface RowResult {
 export function resultsOf(state: State): RowResult[] {
   const { payload } = state.model;
   const { rows, classes, link } = payload;
-  return rows.index.map((_, row) => {
+  return rows.number.map((_, row) => {
     const mean = inverseLink(link, Float64Array.from(rows.score[row]));
     const truth = rows.target.length ? rows.target[classes.length ? 0 : state.output][row] : null;
     if (!classes.length) {
@@ -58,11 +58,11 @@ export class RowSection {
     this.back.addEventListener("click", () => this.turn(-1));
     this.next.addEventListener("click", () => this.turn(1));
     state.on("output", () => this.draw());
-    const n = rows.index.length;
+    const n = rows.number.length;
     const note =
       n === 0
         ? "This report carries no rows."
-        : `${n < rows.nTotal ? `${whole(n)} of the ${whole(rows.nTotal)}` : `All ${whole(n)}`} rows this report was made from. Pick one to take it apart.`;
+        : `${n < rows.nTotal ? `${whole(n)} of the ${whole(rows.nTotal)}` : `All ${whole(n)}`} rows this report was made from. They are numbered as in the file or table they come from, the first row is 1. Pick one to take it apart.`;
     this.element = h(
       "section",
       { id: "rows", "aria-labelledby": "rows-title" },
@@ -132,7 +132,6 @@ export class RowSection {
       this.body,
       ...results.slice(this.page * PAGE, (this.page + 1) * PAGE).map((result) => {
         const values = rowValues(this.state.model, result.row);
-        const index = payload.rows.index[result.row] + 1;
         const error = result.error === null ? "–" : isClass ? percent(result.error, 1) : number(result.error, 4);
         return h(
           "tr",
@@ -143,7 +142,7 @@ export class RowSection {
             h(
               "button",
               { type: "button", class: "row-button" },
-              whole(index),
+              String(payload.rows.number[result.row]),
               h("span", { "aria-hidden": "true" }, " →"),
               h("span", { class: "sr" }, " into what if"),
             ),

@@ -59,3 +59,12 @@ export function diverging(value: number, isDark: boolean): string {
   );
   return `rgb(${mixed.join(" ")})`;
 }
+
+const EMPTY = { light: [214, 210, 202], dark: [66, 70, 77] }; // grey, unlike the ground of a small effect
+
+/** Return a colour, the greyer the fewer rows are near: a share of 0 leaves nothing of it. */
+export function faded(colour: string, share: number, isDark: boolean): string {
+  const ground = isDark ? EMPTY.dark : EMPTY.light;
+  const parts = (colour.match(/\d+/g) ?? []).map(Number);
+  return `rgb(${parts.map((part, c) => Math.round(part * share + ground[c] * (1 - share))).join(" ")})`;
+}

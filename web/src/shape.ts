@@ -1,8 +1,9 @@
 /** The shape of a feature: mean effect, guaranteed band, where most effects lie, and how many rows are where. */
 
-import { h, s, shorten } from "./dom.ts";
+import { s, shorten } from "./dom.ts";
 import { boundsOf } from "./evaluate.ts";
-import { decimalsFor, number, sharePercent, signed, valueText } from "./format.ts";
+import { apart, decimalsFor, sharePercent, signed, valueText } from "./format.ts";
+import { barsOf } from "./histogram.ts";
 import { centralRange } from "./interaction.ts";
 import type { Feature, Model } from "./model.ts";
 import { QUANTILES } from "./payload.ts";
@@ -23,6 +24,11 @@ export interface ShapePoint {
 export interface Shape {
   feature: Feature;
   points: ShapePoint[];
+}
+
+/** Return whether a feature lies along a line: a number, but not a flag, which has nothing between 0 and 1. */
+export function isCurve({ kind, integral, isListed, knots }: Feature): boolean {
+  return kind === "number" && !(isListed && integral && knots.length === 2 && knots[1] - knots[0] === 1);
 }
 
 /** Return the shape of a feature for one output, read from the tables. */
@@ -47,7 +53,7 @@ export function shapeOf(model: Model, feature: Feature, o: number): Shape {
       high: tables.quantiles[(last * nSlots + at) * nOutputs + o],
     };
   });
-  if (feature.kind === "number") {
+  if (isCurve(feature)) {
     const known = points.filter((point) => point.role === "value");
     const rest = known.map((point, n) =>
       QUANTILES.map(
@@ -125,25 +131,54 @@ function ribbon(points: ShapePoint[], x: Scale, y: Scale, low: "lower" | "low", 
   return `${path([...top, ...bottom.reverse()])}Z`;
 }
 
-/** Return the points inside a range, and one at each end of it. */
+/** Return the numbers to show: every listed value with room for its bar, otherwise the central part. */
+function rangeOfValues(model: Model, feature: Feature): [number, number] {
+  const { knots, isListed } = feature;
+  const last = knots.length - 1;
+  if (isListed && last > 0) {
+    const half = Math.min(...Array.from(knots.subarray(1), (knot, n) => knot - knots[n])) / 2;
+    return [knots[0] - half, knots[last] + half];
+  }
+  const [low, high] = centralRange(model, feature);
+  return high > low ? [low, high] : [knots[0] - 0.5, knots[last] + 0.5];
+}
+
+/** Return the points inside a range. */
 function clip(points: ShapePoint[], [low, high]: [number, number]): ShapePoint[] {
   return points.filter((point) => point.number >= low && point.number <= high);
 }
 
-function histogram(points: ShapePoint[], [low, high]: [number, number], count: number): number[] {
-  const bins = new Array<number>(count).fill(0);
-  points.forEach((point, n) => {
-    // A knot stands for the rows half-way to its neighbours.
-    const from = n ? (points[n - 1].number + point.number) / 2 : point.number;
-    const to = n < points.length - 1 ? (points[n + 1].number + point.number) / 2 : point.number;
-    const first = Math.min(Math.max(Math.floor(((from - low) / (high - low)) * count), 0), count - 1);
-    const last = Math.min(Math.max(Math.ceil(((to - low) / (high - low)) * count) - 1, first), count - 1);
-    for (let bin = first; bin <= last; bin++) bins[bin] += point.share / (last - first + 1);
-  });
-  return bins;
+interface Written {
+  value: number;
+  text: string;
 }
 
-function axes(x: Scale, y: Scale, right: number): SVGGElement {
+const LETTER = 6; // pixels
+
+function written(values: number[]): Written[] {
+  const texts = apart(values);
+  return values.map((value, n) => ({ value, text: texts[n] }));
+}
+
+function isNear(x: Scale, one: Written, other: Written): boolean {
+  return Math.abs(x(other.value) - x(one.value)) < (LETTER * (one.text.length + other.text.length + 2)) / 2;
+}
+
+/** Return what to write along numbers: listed values where there is room for them, otherwise round numbers. */
+function ticksOf({ knots, isListed, integral }: Feature, x: Scale): Written[] {
+  if (isListed) {
+    const all = written(Array.from(knots));
+    const roomy: Written[] = [];
+    for (const one of all) if (!roomy.length || !isNear(x, roomy[roomy.length - 1], one)) roomy.push(one);
+    const steps = all.slice(1).map(({ value }, n) => value - knots[n]);
+    const isEven = Math.max(...steps) < 1.01 * Math.min(...steps);
+    if (roomy.length === all.length || (integral && !isEven)) return roomy;
+  }
+  return written(ticks(x.domain, 5).filter((value) => !integral || Number.isInteger(value)));
+}
+
+/** Return both axes; nothing is written beyond `end`, where *missing* stands. */
+function axes(feature: Feature, x: Scale, y: Scale, right: number, end: number): SVGGElement {
   const group = s("g", { class: "axes", "aria-hidden": "true" });
   const decimals = decimalsFor((y.domain[1] - y.domain[0]) * 8);
   for (const value of ticks(y.domain, 5)) {
@@ -153,13 +188,18 @@ function axes(x: Scale, y: Scale, right: number): SVGGElement {
     );
   }
   const bottom = HEIGHT - MARGIN.bottom + DENSITY;
-  for (const value of ticks(x.domain, 5)) {
+  for (const { value, text } of ticksOf(feature, x)) {
+    if (x(value) + (LETTER * text.length) / 2 > end) continue;
     group.append(
       s("line", { class: "tick", x1: x(value), x2: x(value), y1: bottom, y2: bottom + 3 }),
-      s("text", { x: x(value), y: bottom + 14, "text-anchor": "middle" }, number(value, 4)),
+      s("text", { x: x(value), y: bottom + 14, "text-anchor": "middle" }, text),
     );
   }
   return group;
+}
+
+function meanDot(cx: number, cy: number, r: number): SVGCircleElement {
+  return s("circle", { class: "mean-dot", cx, cy, r });
 }
 
 function aside(points: ShapePoint[], y: Scale, from: number): SVGGElement {
@@ -168,7 +208,7 @@ function aside(points: ShapePoint[], y: Scale, from: number): SVGGElement {
     const x = from + 20 + n * 34;
     group.append(
       s("line", { class: "whisker", x1: x, x2: x, y1: y(point.lower), y2: y(point.upper) }),
-      s("circle", { class: "mean-dot", cx: x, cy: y(point.mean), r: 4 }),
+      meanDot(x, y(point.mean), 4),
       s("text", { x, y: HEIGHT - MARGIN.bottom + DENSITY + 14, "text-anchor": "middle" }, point.label),
     );
   });
@@ -192,6 +232,10 @@ function interpolated(points: ShapePoint[], at: number): ShapePoint {
   };
 }
 
+function nearest(points: ShapePoint[], at: number): ShapePoint {
+  return points.reduce((best, point) => (Math.abs(point.number - at) < Math.abs(best.number - at) ? point : best));
+}
+
 /** Return a sentence about a point, for the reading line under a chart. */
 export function describe(shape: Shape, point: ShapePoint, decimals: number): string {
   const value = point.role === "value" && !Number.isNaN(point.number) ? point.number : point.label;
@@ -200,8 +244,8 @@ export function describe(shape: Shape, point: ShapePoint, decimals: number): str
     point.upper - point.lower > 1e-12
       ? `, always between ${signed(point.lower, decimals)} and ${signed(point.upper, decimals)}`
       : "";
-  const rows =
-    shape.feature.kind === "number" && point.role === "value" ? "" : `; ${sharePercent(point.share)} of rows`;
+  const isBetween = shape.feature.kind === "number" && !shape.feature.isListed && point.role === "value";
+  const rows = isBetween ? "" : `; ${sharePercent(point.share)} of rows`;
   return `${text}: ${signed(point.mean, decimals)} on average${band}${rows}`;
 }
 
@@ -210,16 +254,13 @@ export function drawNumber(model: Model, shape: Shape, range: [number, number], 
   const known = shape.points.filter((point) => point.role === "value");
   const extra = shape.points.filter((point) => point.role === "missing" && point.share > 0);
   const right = WIDTH - MARGIN.right - extra.length * 48;
-  let [low, high] = centralRange(model, shape.feature);
-  if (!(high > low)) [low, high] = [known[0].number - 0.5, known[known.length - 1].number + 0.5];
+  const { isListed } = shape.feature;
+  const [low, high] = rangeOfValues(model, shape.feature);
   const x = linear([low, high], [MARGIN.left, right]);
   const bottom = HEIGHT - MARGIN.bottom;
   const y = linear(range, [bottom - 6, MARGIN.top]);
   const inside = clip(known, [low, high]);
   const ends = inside.length ? inside : known;
-  const bins = histogram(known, [low, high], Math.min(48, Math.max(known.length, 8)));
-  const most = Math.max(...bins);
-  const wide = (right - MARGIN.left) / bins.length;
   const cursor = s("g", { class: "cursor", visibility: "hidden" });
   const svg = s("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
@@ -229,29 +270,27 @@ export function drawNumber(model: Model, shape: Shape, range: [number, number], 
     "aria-label": `Effect of ${shape.feature.name}. Arrow keys read it value by value.`,
   });
   const density = s("g", { class: "density" });
-  bins.forEach((share, n) => {
-    const tall = (share / most) * DENSITY;
-    density.append(
-      s("rect", {
-        x: MARGIN.left + n * wide + 0.4,
-        y: bottom + DENSITY - tall,
-        width: Math.max(wide - 0.8, 0.4),
-        height: tall,
-      }),
-    );
-  });
+  for (const bar of barsOf(known, [low, high], isListed)) {
+    const wide = Math.max(x(bar.right) - x(bar.left) - (isListed ? 0 : 0.8), 1.2);
+    const tall = bar.height * DENSITY;
+    const from = (x(bar.left) + x(bar.right) - wide) / 2;
+    density.append(s("rect", { x: from, y: bottom + DENSITY - tall, width: wide, height: tall }));
+  }
+  const dots = s("g", {});
+  if (isListed) for (const { number, mean } of known) dots.append(meanDot(x(number), y(mean), 2.6));
   svg.append(
-    axes(x, y, right),
+    axes(shape.feature, x, y, right, extra.length ? right : WIDTH),
     density,
     s("path", { class: "band", d: ribbon(ends, x, y, "lower", "upper") }),
     s("path", { class: "inner", d: ribbon(ends, x, y, "low", "high") }),
     s("path", { class: "mean", d: path(ends.map((point) => [x(point.number), y(point.mean)])) }),
+    dots,
     aside(extra, y, right),
     cursor,
   );
   const decimals = decimalsFor(range[1] - range[0]);
   const show = (value: number): void => {
-    const point = interpolated(known, Math.min(Math.max(value, low), high));
+    const point = isListed ? nearest(known, value) : interpolated(known, Math.min(Math.max(value, low), high));
     cursor.replaceChildren(
       s("line", { x1: x(point.number), x2: x(point.number), y1: MARGIN.top, y2: bottom + DENSITY }),
       s("circle", { cx: x(point.number), cy: y(point.mean), r: 3.5 }),
@@ -264,12 +303,15 @@ export function drawNumber(model: Model, shape: Shape, range: [number, number], 
     if (px > right + 4 && extra[slot]) reading.textContent = describe(shape, extra[slot], decimals);
     else show(x.invert(px));
   });
-  let at = (low + high) / 2;
+  let at = isListed ? nearest(known, (low + high) / 2).number : (low + high) / 2;
   svg.addEventListener("keydown", (event) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
     if (!step) return;
     event.preventDefault();
-    at = Math.min(Math.max(at + (step * (high - low)) / 40, low), high);
+    if (isListed) {
+      const next = known.indexOf(nearest(known, at)) + step;
+      at = known[Math.min(Math.max(next, 0), known.length - 1)].number;
+    } else at = Math.min(Math.max(at + (step * (high - low)) / 40, low), high);
     show(at);
   });
   return svg;
@@ -287,72 +329,4 @@ function followPointer(svg: SVGSVGElement, cursor: SVGGElement, reading: HTMLEle
   };
   svg.addEventListener("pointerleave", leave);
   svg.addEventListener("blur", leave);
-}
-
-const MOST_LEVELS = 10;
-
-/** Return the rows of a category (or a boolean): per level its band, its mean and its share. */
-export function drawLevels(shape: Shape, range: [number, number], reading: HTMLElement, isOpen = false): HTMLElement {
-  const points = shape.points.filter((p) => p.role !== "missing" || p.share > 0 || shape.feature.hasMissing);
-  const kept = new Set([...points].sort((a, b) => b.share - a.share).slice(0, isOpen ? points.length : MOST_LEVELS));
-  for (const point of points) if (point.role === "missing") kept.add(point);
-  const shown = points.filter((point) => kept.has(point));
-  const most = Math.max(...points.map((point) => point.share)) || 1;
-  const decimals = decimalsFor(range[1] - range[0]);
-  const scale = linear(range, [0, 100]);
-  const rest = reading.textContent ?? "";
-  const list = h("ul", { class: "levels" });
-  for (const point of shown) {
-    const bar = h("div", { class: "level-bar", "aria-hidden": "true" });
-    bar.append(
-      mark("level-zero", scale(0), 0),
-      mark("level-band", scale(point.lower), scale(point.upper) - scale(point.lower)),
-    );
-    if (point.high > point.low) bar.append(mark("level-inner", scale(point.low), scale(point.high) - scale(point.low)));
-    bar.append(mark("level-mean", scale(point.mean), 0));
-    const share = h("span", { class: "level-share", "aria-hidden": "true" });
-    const fill = h("i");
-    fill.style.width = `${(100 * point.share) / most}%`;
-    share.append(fill);
-    const item = h(
-      "li",
-      {
-        tabindex: 0,
-        "aria-label": describe(shape, point, decimals),
-        class: point.role === "value" ? "" : "level-special",
-      },
-      h("span", { class: "level-name", title: point.label }, h("bdi", {}, shorten(point.label, 42))),
-      bar,
-      h("span", { class: "level-number", "aria-hidden": "true" }, signed(point.mean, decimals)),
-      share,
-    );
-    const tell = (): void => {
-      reading.textContent = describe(shape, point, decimals);
-    };
-    item.addEventListener("pointerenter", tell);
-    item.addEventListener("focus", tell);
-    item.addEventListener("pointerleave", () => {
-      reading.textContent = rest;
-    });
-    list.append(item);
-  }
-  const left = points.length - shown.length;
-  const box = h("div", {}, list);
-  if (left > 0) {
-    box.append(
-      h(
-        "button",
-        { class: "quiet", type: "button", onclick: () => box.replaceWith(drawLevels(shape, range, reading, true)) },
-        `Show ${left} more`,
-      ),
-    );
-  }
-  return box;
-}
-
-function mark(className: string, left: number, width: number): HTMLElement {
-  const element = h("i", { class: className });
-  element.style.left = `${left}%`;
-  if (width) element.style.width = `${width}%`;
-  return element;
 }

@@ -15,6 +15,8 @@ export class State {
   startRow: number | null = null;
   start: Value[];
   pair: number[] = [];
+  /** While it prints, a page is light. */
+  isOnPaper = false;
   private readonly listeners = new Map<Topic, (() => void)[]>();
   private cached: Explanation | null = null;
 
@@ -33,6 +35,7 @@ export class State {
   }
 
   get isDark(): boolean {
+    if (this.isOnPaper) return false;
     const chosen = document.documentElement.dataset.theme;
     return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   }
@@ -82,6 +85,11 @@ export class State {
     const at = feature.at * this.model.nOutputs + this.output;
     const delta = 1e-6 * scoreVariance[this.output] + 1e-300;
     return Math.min(Math.max((variance[at] - residual[at] + delta) / (variance[at] + delta), 0), 1);
+  }
+
+  /** How much the other features move the contribution over the training rows, a standard deviation. */
+  shift(feature: Feature): number {
+    return Math.sqrt(this.model.tables.residual[feature.at * this.model.nOutputs + this.output]);
   }
 
   stability(feature: Feature): number | null {

@@ -40,7 +40,7 @@ export class WhatIfSection {
 
   private layOut(): HTMLElement {
     const isLong = this.state.model.nFeatures > SHOWN;
-    const nRows = this.state.model.payload.rows.index.length;
+    const nRows = this.state.model.payload.rows.number.length;
     const random = (): void => this.state.load(Math.floor(Math.random() * nRows));
     return h(
       "section",
@@ -77,8 +77,8 @@ export class WhatIfSection {
 
   private fillStart(): void {
     this.start.append(h("option", { value: "" }, "the typical row (medians)"));
-    this.state.model.payload.rows.index.forEach((index, row) => {
-      this.start.append(h("option", { value: row }, `row ${whole(index + 1)}`));
+    this.state.model.payload.rows.number.forEach((number, row) => {
+      this.start.append(h("option", { value: row }, `row ${number}`));
     });
     this.start.addEventListener("change", () =>
       this.state.load(this.start.value === "" ? null : Number(this.start.value)),
@@ -173,13 +173,9 @@ export class WhatIfSection {
     const { rows, classes } = state.model.payload;
     if (state.startRow === null || !rows.target.length) return null;
     const changed = state.values.filter((value, i) => value !== state.start[i]).length;
-    const index = rows.index[state.startRow] + 1;
+    const row = rows.number[state.startRow];
     if (changed)
-      return h(
-        "p",
-        { class: "quiet-text" },
-        `row ${whole(index)} with ${changed} changed value${changed > 1 ? "s" : ""}`,
-      );
+      return h("p", { class: "quiet-text" }, `row ${row} with ${changed} changed value${changed > 1 ? "s" : ""}`);
     const value = rows.target[classes.length ? 0 : state.output][state.startRow];
     if (value === null) return null;
     return h(

@@ -3,11 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { causesOf } from "../src/causes.ts";
+import { Density } from "../src/density.ts";
 import { explain } from "../src/evaluate.ts";
-import { interact, pureOf } from "../src/interaction.ts";
-import { buildModel, locate, rowValues } from "../src/model.ts";
+import { barsOf } from "../src/histogram.ts";
+import { interact, makeLine, pureOf } from "../src/interaction.ts";
+import { buildModel, FEW_VALUES, locate, rowValues } from "../src/model.ts";
 import type { Payload } from "../src/payload.ts";
-import { shapeOf } from "../src/shape.ts";
+import { isCurve, shapeOf } from "../src/shape.ts";
 
 interface Case {
   name: string;
@@ -21,6 +23,10 @@ interface Case {
   prediction: number[][];
   parts: number[][][][];
   inner: (number[][] | null)[];
+  labels: string[][];
+  bars: (number[][] | null)[];
+  panels: (number | null)[] | null;
+  density: number[][];
   interaction: { numbers: ((number | null)[] | null)[]; contributions: number[][][]; pure: number[][] } | null;
 }
 
@@ -42,7 +48,7 @@ test("the check for closeness can fail", () => {
 
 for (const one of golden) {
   const model = buildModel(one.payload);
-  const rows = one.payload.rows.index.map((_, row) => locate(model, rowValues(model, row)));
+  const rows = one.payload.rows.number.map((_, row) => locate(model, rowValues(model, row)));
 
   test(`contributions, bounds, own effects and predictions are Python's: ${one.name}`, () => {
     rows.forEach((cells, row) => {
@@ -66,6 +72,44 @@ for (const one of golden) {
     });
   });
 
+  test(`labels are Python's: ${one.name}`, () => {
+    // 1e-5 and 0.00001 are one number.
+    const plain = (label: string) => (Number.isNaN(Number(label)) ? label : Number(label));
+    model.features.forEach((feature, i) => {
+      assert.deepEqual(feature.labels.map(plain), one.labels[i].map(plain));
+    });
+  });
+
+  test(`values have the bars of the plots: ${one.name}`, () => {
+    one.bars.forEach((bars, i) => {
+      const feature = model.features[i];
+      assert.equal(feature.isListed && isCurve(feature), bars !== null, feature.name);
+      if (!bars) return;
+      const points = shapeOf(model, feature, 0).points.filter((point) => point.role === "value");
+      const found = barsOf(points, [0, 1], true);
+      assertClose(
+        found.flatMap((bar) => [bar.left, bar.right, bar.height]),
+        bars.flat(),
+        1e-6,
+        `bars of ${feature.name}`,
+      );
+    });
+  });
+
+  test(`a third feature is held at values that occur: ${one.name}`, { skip: !one.panels }, () => {
+    const found = interact(model, [1, 2, 0], () => 7, 0);
+    assert.deepEqual(found.lines[2].values, one.panels);
+  });
+
+  test(`where rows lie is what Python says: ${one.name}`, () => {
+    const density = new Density(model);
+    one.payload.density?.pairs.forEach((pair, n) => {
+      const lines = pair.map((i) => makeLine(model, model.features[i], FEW_VALUES));
+      const expected = one.density[n].map((level) => level / 3);
+      assertClose(density.over(lines), expected, 1e-12, `density of ${pair}`);
+    });
+  });
+
   test(`the causes of every context shift are Python's: ${one.name}`, () => {
     rows.forEach((cells, row) => {
       const found = explain(model, cells);
@@ -80,7 +124,7 @@ for (const one of golden) {
 
   test(`the map of a pair is Python's: ${one.name}`, { skip: !one.interaction }, () => {
     if (!one.interaction) return;
-    const found = interact(model, [0, 1], 7, 0);
+    const found = interact(model, [0, 1], () => 7, 0);
     one.interaction.numbers.forEach((numbers, axis) => {
       if (!numbers) return;
       const known = numbers.filter((value) => value !== null);

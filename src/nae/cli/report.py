@@ -41,14 +41,15 @@ def report(
     tables = load_model(model)
     table = read_file(data)
     name = _target_name(tables, table, target)
-    rows = align(table, tables.schema)
+    rows, row_numbers = align(table, tables.schema), None
     if name is not None:
         found = _test_rows(tables, rows, column_of(table, name), name)
         rows = rows.append_column(name, column_of(table, name))
-        rows = rows if found is None else rows.take(found)
+        if found is not None:
+            rows, row_numbers = rows.take(found), found + 1  # counted from 1, as everywhere on the command line
         where = "all rows of the table" if found is None else f"{len(found):,} rows the model was not trained on"
         say(f"measuring on {where}.")
-    write_report(tables, rows, output, target=name, title=title, max_rows=max_rows)
+    write_report(tables, rows, output, target=name, title=title, max_rows=max_rows, row_numbers=row_numbers)
     say(f"wrote {output} ({sized(Path(output).stat().st_size)}); open it in a browser.")
 
 

@@ -6,14 +6,16 @@ import numpy as np
 
 from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
-from nae.encoding.schema import Category, Feature
+from nae.encoding.schema import Category, Feature, Number
 from nae.explanation.reference import require_statistics
 from nae.explanation.shapes import value_order
 from nae.tables.model import TableModel
 
-__all__ = ["N_PANELS", "Axis", "central_range", "make_axis", "make_line", "row_counts"]
+__all__ = ["FEW_VALUES", "N_PANELS", "Axis", "central_range", "is_listed", "make_axis", "make_line", "row_counts"]
 
 N_PANELS = 5  # values of a third feature
+FEW_VALUES = 31  # values of a number that are shown one by one: the days of a month
+_ON_KNOTS = 0.8  # share of the distinct values that are knots, where the knots are the values
 _CENTRAL = 0.995  # a long tail would leave a map empty
 
 
@@ -54,13 +56,29 @@ def _places(feature: Feature, weight: Array, mean: Array, resolution: int) -> tu
         return order, np.zeros(len(order))
     if feature.n_values <= resolution:
         return np.arange(feature.n_values), np.zeros(feature.n_values)
-    return feature.locate(_spread_numbers(feature.knots, weight[: feature.n_values], resolution))
+    return feature.locate(_spread_numbers(feature, weight[: feature.n_values], resolution))
 
 
-def _spread_numbers(knots: Array, weight: Array, resolution: int) -> Array:
-    """Return evenly spread numbers over the central part."""
+def _spread_numbers(feature: Number, weight: Array, resolution: int) -> Array:
+    """Return evenly spread numbers over the central part; of whole numbers only such as occur."""
+    knots = feature.knots
     low, high = central_range(knots, weight)
-    return np.linspace(low, high, resolution) if high > low else knots[[0, -1]]
+    if high <= low:
+        return knots[[0, -1]]
+    numbers = np.linspace(low, high, resolution)
+    if not feature.integral:
+        return numbers
+    if len(knots) <= FEW_VALUES:
+        return np.unique(knots[np.abs(knots - numbers[:, None]).argmin(axis=1)])
+    return np.unique(np.floor(numbers + 0.5))
+
+
+def is_listed(knots: Array, values: Array) -> bool:
+    """Return whether the knots of a number are all its values, few enough to show one by one; ``values`` are rows'."""
+    if len(knots) > FEW_VALUES:
+        return False
+    distinct = np.unique(values[~np.isnan(values)])
+    return len(distinct) == 0 or bool(np.isin(distinct, knots).mean() >= _ON_KNOTS)
 
 
 def _quantiles(knots: Array, weight: Array) -> Array:

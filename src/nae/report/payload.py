@@ -9,8 +9,10 @@ from nae._typing import AnyArray, IntArray
 from nae.encoding.columns import category_keys, numbers
 from nae.encoding.schema import Category, Feature
 from nae.explanation.caps import effect_caps
+from nae.explanation.grid import is_listed
 from nae.explanation.reference import require_statistics
 from nae.explanation.shapes import value_order
+from nae.report.density import find_density
 from nae.report.quality import Quality
 from nae.report.reduction import FittedModel, Reduction
 from nae.report.rows import ReportRows
@@ -35,12 +37,14 @@ def build_payload(
 
     shown = fitted.model
     caps = effect_caps(model).caps
+    features = shown.schema.features
+    listed = tuple(_is_listed(*pair) for pair in zip(features, rows.columns.arrays, strict=True))
     return {
         "version": VERSION,
         "library": __version__,
         "title": title or f"How the model predicts {rows.target_name}",
         "target": rows.target_name,
-        "features": [_feature(shown, i, feature) for i, feature in enumerate(shown.schema.features)],
+        "features": [_feature(shown, i, feature) | {"isListed": listed[i]} for i, feature in enumerate(features)],
         "outputs": list(model.outputs),
         "classes": list(model.classes),
         "link": model.link.name,
@@ -55,6 +59,7 @@ def build_payload(
         "training": _training(model),
         "quality": None if quality is None else _quality(quality),
         "rows": _rows(shown, rows, max_rows),
+        "density": _density(shown, rows, listed) if max_rows else None,
         "reduction": None if fitted.reduction is None else _reduction(fitted.reduction),
     }
 
@@ -71,6 +76,17 @@ def _feature(model: TableModel, i: int, feature: Feature) -> dict[str, Any]:
         "rare": list(feature.rare) if isinstance(feature, Category) else [],
         "order": value_order(feature, require_statistics(model).mean[model.schema.slots(i)]).tolist(),
     }
+
+
+def _is_listed(feature: Feature, array: AnyArray) -> bool:
+    """Return whether a number has few enough values to be shown one by one."""
+    if isinstance(feature, Category) or feature.is_boolean:
+        return False
+    return is_listed(feature.knots, numbers(array, feature.name).clip(feature.knots[0], feature.knots[-1]))
+
+
+def _density(model: TableModel, rows: ReportRows, listed: tuple[bool, ...]) -> dict[str, Any]:
+    return find_density(model, model.schema.locate(rows.columns, dtype=model.experts.dtype), listed).to_json()
 
 
 def _training(model: TableModel) -> dict[str, Any]:
@@ -110,7 +126,7 @@ def _rows(model: TableModel, rows: ReportRows, max_rows: int) -> dict[str, Any]:
     score = model.decision_function(rows.columns.take(index)).reshape(len(index), model.n_outputs)
     return {
         "nTotal": len(rows),
-        "index": index.tolist(),
+        "number": rows.row_numbers[index].tolist(),
         "columns": columns,
         "target": target,
         "score": score.tolist(),

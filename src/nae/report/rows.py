@@ -1,11 +1,12 @@
 """The rows of a report: features in the model's order, and the truth where it is known."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nae._typing import AnyArray, Array
+from nae._typing import AnyArray, Array, IntArray
 from nae.encoding.columns import Columns, category_keys, numbers
 from nae.encoding.frames import read_table
 from nae.errors import DataError, did_you_mean
@@ -21,12 +22,15 @@ class ReportRows:
     columns: Columns
     target: Array | None  # (row, output) numbers, or (row, 1) positions among the classes; NaN where unknown
     target_name: str
+    row_numbers: IntArray  # what each row is called
 
     def __len__(self) -> int:
         return self.columns.n_rows
 
 
-def read_rows(model: TableModel, data: Any, target: str | None) -> ReportRows:
+def read_rows(
+    model: TableModel, data: Any, target: str | None, *, row_numbers: Sequence[int] | IntArray | None = None
+) -> ReportRows:
     """Split a table into the model's features and the truth; without ``target``, columns named as the outputs count."""
     wanted = {*model.feature_names, *model.outputs, *((target,) if target else ())}
     table = read_table(data, only=wanted if model.schema.has_names else None)
@@ -38,7 +42,17 @@ def read_rows(model: TableModel, data: Any, target: str | None) -> ReportRows:
     if found:
         columns = [table.arrays[names.index(name)] for name in found]
         truth = _class_positions(model, columns[0], found[0]) if model.classes else _numbers(columns, found)
-    return ReportRows(_features(model, table, found), truth, target or _name_of(model, found))
+    rows = _features(model, table, found)
+    return ReportRows(rows, truth, target or _name_of(model, found), _numbers_of(rows, row_numbers))
+
+
+def _numbers_of(rows: Columns, given: Sequence[int] | IntArray | None) -> IntArray:
+    """Return what each row is called: as given, otherwise counted from 1."""
+    if given is None:
+        return np.arange(1, rows.n_rows + 1)
+    if len(given) != rows.n_rows:
+        raise DataError(f"row_numbers must hold one number per row; got {len(given)} for {rows.n_rows} rows.")
+    return np.asarray(given, dtype=np.int64)
 
 
 def _target_columns(model: TableModel, names: tuple[str, ...], target: str | None) -> tuple[str, ...]:

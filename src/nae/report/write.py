@@ -1,9 +1,11 @@
 """Writing a report: read the rows, fit the model into a page, measure it, put it all into one file."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from nae._typing import IntArray
 from nae.errors import ConfigError, UserError
 from nae.explanation.reference import require_statistics
 from nae.report.page import build_page
@@ -24,6 +26,7 @@ def write_report(
     target: str | None = None,
     title: str | None = None,
     max_rows: int = 500,
+    row_numbers: Sequence[int] | IntArray | None = None,
 ) -> Path:
     """Write one HTML file that contains the model, explains it and lets a reader try it; return its path.
 
@@ -43,7 +46,11 @@ def write_report(
     title
         The heading; a sentence about the target unless given.
     max_rows
-        How many rows the page carries, evenly spread over the table; the quality is measured on all of them.
+        How many rows the page carries, evenly spread over the table; the quality is measured on all of them. With 0 it
+        carries none, nor where rows lie together in the map of a pair.
+    row_numbers
+        What the page calls each row of ``data``: its place in the file it was taken from, say. Counted from 1 unless
+        given, as ``nae explain --row`` counts.
 
     Examples
     --------
@@ -61,7 +68,7 @@ def write_report(
     if max_rows < 0:
         raise ConfigError(f"max_rows must not be negative; got {max_rows}.")
     require_statistics(table)
-    rows = read_rows(table, data, target)
+    rows = read_rows(table, data, target, row_numbers=row_numbers)
     cells = table.schema.locate(rows.columns, dtype=table.experts.dtype)
     fitted = fit_into_page(table, rows.columns, limit=PAGE_LIMIT)
     content = build_payload(

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from nae._typing import Array
-from nae.explanation.grid import central_range
+from nae.explanation.grid import FEW_VALUES, central_range, is_listed
 from nae.explanation.shapes import FeatureShape, GlobalExplanation
 from nae.plots.style import format_value, pick_output, score_label
 
@@ -14,7 +14,7 @@ __all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "va
 
 _TAIL = 1.6  # how much longer the whole range must be to be called a long tail
 _BINS = 40
-_FEW = 24  # values of a number that are marked one by one
+_TICKS = 12  # values that are written along an axis one by one
 _REACH = 0.04  # share of the rows, on either side, that say how far contributions spread at a knot
 
 
@@ -63,6 +63,7 @@ class ShapeLayout:
     y_range: tuple[float, float]
     ticks: tuple[float, ...]  # where few values are, each of them; empty leaves the choice to the backend
     is_whole: bool  # the values are whole numbers
+    is_few: bool  # each value is marked
     note: str
 
 
@@ -76,28 +77,31 @@ def lay_out_shape(
 ) -> ShapeLayout:
     """Return the layout of one feature."""
     shape, o = explanation.feature(feature), pick_output(explanation.outputs, output)
-    curve = np.flatnonzero([role == "value" for role in shape.roles]) if shape.is_number else np.empty(0, dtype=int)
-    levels, hidden, places = _levels(shape, o, explanation.quantile_levels, max_levels)
+    known = np.flatnonzero([role == "value" for role in shape.roles])
+    is_few = shape.is_number and is_listed(shape.numbers[known], _dotted(shape))
+    is_curve = shape.is_number and not (is_few and _is_flag(shape.numbers[known]))
+    curve = known if is_curve else known[:0]
+    levels, hidden, places = _levels(shape, o, explanation.quantile_levels, max_levels, is_curve=is_curve)
     x = shape.numbers[curve]
     x_range = value_range(x, shape.weight[curve]) if len(x) else (-0.5, len(levels) - 0.5)
-    if 1 < len(x) <= _FEW:  # room for whole bars at both ends
+    if is_few and len(x) > 1:  # room for whole bars at both ends
         half = float(np.diff(x).min()) / 2
-        x_range = x_range[0] - half, x_range[1] + half
-    dots_at, dots = _dots(shape, o, places)
+        x_range = float(x[0]) - half, float(x[-1]) + half
+    dots_at, dots = _dots(shape, o, places, is_curve=is_curve)
     mean, lower, upper = (part[curve, o] for part in (shape.mean, shape.lower, shape.upper))
     rest = _spread(shape.quantiles[:, curve, o] - mean, shape.weight[curve], explanation.quantile_levels)
     low, high = (mean + rest).clip(lower, upper)
     layout = ShapeLayout(
         title=shape.name,
         effect_label=f"effect on {score_label(explanation, o, unit)}",
-        is_number=shape.is_number,
+        is_number=is_curve,
         x=x,
         mean=mean,
         lower=lower,
         upper=upper,
         low=low,
         high=high,
-        density=_density(x, shape.weight[curve], x_range) if len(x) else (),
+        density=_density(x, shape.weight[curve], x_range, is_few=is_few) if len(x) else (),
         levels=levels,
         hidden=hidden,
         dots_at=dots_at,
@@ -105,7 +109,8 @@ def lay_out_shape(
         x_range=x_range,
         y_range=(0.0, 1.0),
         is_whole=bool(len(x)) and bool(np.all(x == np.rint(x))),
-        ticks=tuple(x.tolist()) if 1 < len(x) <= _FEW / 2 else (),
+        is_few=is_few,
+        ticks=tuple(x.tolist()) if is_few and _can_be_written(x) else (),
         note=_note(shape, o, x, x_range, hidden),
     )
     return replace(layout, y_range=_effect_range(layout))
@@ -133,7 +138,7 @@ def lay_out_shapes(
 def value_range(x: Array, weight: Array) -> tuple[float, float]:
     """Return the range of values to show: all, or the central 99 % where long tails would squeeze it."""
     low, high = float(x[0]), float(x[-1])
-    if len(x) <= _FEW or weight.sum() <= 0:
+    if len(x) <= FEW_VALUES or weight.sum() <= 0:
         return (low, high) if high > low else (low - 0.5, high + 0.5)
     inner_low, inner_high = central_range(x, weight)
     if inner_high <= inner_low or high - low <= _TAIL * (inner_high - inner_low):
@@ -141,16 +146,30 @@ def value_range(x: Array, weight: Array) -> tuple[float, float]:
     return inner_low, inner_high
 
 
+def _can_be_written(x: Array) -> bool:
+    """Return whether there is room to write each value along an axis."""
+    return 1 < len(x) <= _TICKS and float(x[-1] - x[0]) <= 2 * _TICKS * float(np.diff(x).min())
+
+
+def _is_flag(x: Array) -> bool:
+    """Return whether there is nothing between the values: 0 and 1, and no slope from one to the other."""
+    return len(x) == 2 and bool(np.all(x == np.rint(x))) and float(x[1] - x[0]) == 1
+
+
+def _dotted(shape: FeatureShape) -> Array:
+    return np.empty(0) if shape.dots_at is None else shape.dots_at
+
+
 def _levels(
-    shape: FeatureShape, o: int, levels: tuple[float, ...], max_levels: int
+    shape: FeatureShape, o: int, levels: tuple[float, ...], max_levels: int, *, is_curve: bool
 ) -> tuple[tuple[Level, ...], int, dict[int, int]]:
     """Return the levels to show, how many are hidden, and where each value of the feature went."""
     known = [at for at, role in enumerate(shape.roles) if role in ("value", "other")]
-    kept = [] if shape.is_number else known
+    kept = [] if is_curve else known
     if len(kept) > max_levels:
         frequent = sorted(kept, key=lambda at: -shape.weight[at])[:max_levels]
         kept = [at for at in kept if at in set(frequent)]
-    hidden = 0 if shape.is_number else len(known) - len(kept)
+    hidden = 0 if is_curve else len(known) - len(kept)
     missing, unseen = shape.roles.index("missing"), shape.roles.index("unseen")
     kept += [missing] if shape.weight[missing] > 0 else []
     kept += [unseen] if shape.kind == "category" else []
@@ -197,29 +216,27 @@ def _spread(rest: Array, weight: Array, levels: tuple[float, ...]) -> Array:
     return out
 
 
-def _dots(shape: FeatureShape, o: int, places: dict[int, int]) -> tuple[Array, Array]:
+def _dots(shape: FeatureShape, o: int, places: dict[int, int], *, is_curve: bool) -> tuple[Array, Array]:
     if shape.dots is None or shape.dots_at is None:
         return np.empty(0), np.empty(0)
-    if shape.is_number:
+    if is_curve:
         known = ~np.isnan(shape.dots_at)
         return shape.dots_at[known], shape.dots[known, o]
     at = shape.dots_at
-    if shape.kind == "boolean":
+    if shape.kind != "category":
         at = np.where(np.isnan(at), len(shape.labels) - 2, np.searchsorted(shape.numbers[:-2], at))
     moved = np.array([places.get(int(value), -1) for value in at])
     return moved[moved >= 0].astype(np.float64), shape.dots[moved >= 0, o]
 
 
-def _density(x: Array, weight: Array, x_range: tuple[float, float]) -> tuple[Bar, ...]:
+def _density(x: Array, weight: Array, x_range: tuple[float, float], *, is_few: bool) -> tuple[Bar, ...]:
     """Return bars: one per value where there are few, otherwise a histogram of equal bins.
 
     A knot speaks for the values around it, so its weight is spread half-way to its neighbours.
     """
-    inside = (x >= x_range[0]) & (x <= x_range[1])
-    if inside.sum() <= _BINS:
-        gap = float(np.diff(x[inside]).min()) if inside.sum() > 1 else x_range[1] - x_range[0]
-        top = max(float(weight[inside].max(initial=0.0)), 1e-300)
-        half = 0.4 * gap
+    if is_few or len(x) == 1:
+        half = 0.4 * (float(np.diff(x).min()) if len(x) > 1 else x_range[1] - x_range[0])
+        top = max(float(weight.max(initial=0.0)), 1e-300)
         return tuple(
             Bar(float(at) - half, float(at) + half, float(w) / top) for at, w in zip(x, weight, strict=True) if w > 0
         )
@@ -246,7 +263,7 @@ def _note(shape: FeatureShape, o: int, x: Array, x_range: tuple[float, float], h
     parts = [f"additivity {shape.additivity[o]:.2f}"]
     if shape.stability is not None:
         parts.append(f"stability {shape.stability[o]:.2f}")
-    if len(x) > _FEW and (x_range[0] > x[0] or x_range[1] < x[-1]):
+    if len(x) and (x_range[0] > x[0] or x_range[1] < x[-1]):
         parts.append(f"values reach {format_value(float(x[-1] if x_range[1] < x[-1] else x[0]))}")
     if hidden:
         parts.append(f"{hidden} rare ones hidden")

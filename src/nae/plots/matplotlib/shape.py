@@ -117,10 +117,10 @@ def _draw_number(ax: "Axes", layout: ShapeLayout) -> None:
         )
     else:
         ax.fill_between(x, layout.low, layout.high, color=STYLE.inner, alpha=0.5, linewidth=0, zorder=2)
-    style: dict[str, Any] = {"marker": "o", "markersize": 3.5} if len(x) <= 24 else {}
+    style: dict[str, Any] = {"marker": "o", "markersize": 3.5} if layout.is_few else {}
     ax.plot(x, layout.mean, color=STYLE.main, linewidth=1.9, zorder=3, **style)
     room = (right - left) * _ROOM
-    edge = right + (0.02 if len(x) > 24 else 0.04) * (right - left)
+    edge = right + (0.04 if layout.is_few else 0.02) * (right - left)
     if layout.levels:
         ax.axvline(edge, color=STYLE.faint, linewidth=0.8, zorder=0.6)
         for at, level in enumerate(layout.levels):

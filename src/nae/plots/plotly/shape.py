@@ -119,7 +119,8 @@ def _number_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
         inner = translucent(STYLE.inner, 0.5)
         traces.append(_band(x, layout.low, layout.high, inner, "90 % of rows", has_legend=has_legend))
     line = {"color": STYLE.main, "width": 2.5}
-    traces.append(go.Scatter(x=x, y=layout.mean, mode="lines", line=line, name="mean effect", showlegend=has_legend))
+    mode = "lines+markers" if layout.is_few else "lines"
+    traces.append(go.Scatter(x=x, y=layout.mean, mode=mode, line=line, name="mean effect", showlegend=has_legend))
     return [*traces, *_beside(layout)]
 
 
