@@ -1,5 +1,7 @@
 """Metrics of models whose answers are known."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,3 +168,10 @@ def test_weights_that_do_not_fit_are_an_error():
     for weight in ([1, 2, -1], [0, 0, 0], [1, 2, np.nan]):
         with pytest.raises(DataError, match="sample_weight must be finite, not negative and not all zero"):
             metrics.additivity(curves(1.0), X, sample_weight=weight)
+
+
+def test_every_public_function_takes_models_and_rows():
+    functions = [value for name in metrics.__all__ if inspect.isfunction(value := getattr(metrics, name))]
+    assert functions
+    for function in functions:
+        assert list(inspect.signature(function).parameters)[:2] in (["model", "X"], ["models", "X"])

@@ -9,8 +9,9 @@ from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
 from nae.errors import DataError
 from nae.explanation.context import few_rows, raw_parts
+from nae.explanation.members import agreement, member_contributions
+from nae.explanation.own import own_effects
 from nae.explanation.reference import MeanGate, has_context, mean_terms
-from nae.metrics import agreement, member_contributions, own_effects
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 from nae.tables.statistics import Statistics, slot_means, slot_quantiles, slot_weights
