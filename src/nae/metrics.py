@@ -16,10 +16,13 @@ import numpy as np
 
 from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
+from nae.encoding.schema import Number
 from nae.errors import DataError
 from nae.explanation.members import agreement, member_contributions
-from nae.explanation.own import bins_of, own_effects
+from nae.explanation.own import additive_share, mean_effects, own_effects, variance
+from nae.explanation.reference import MeanGate, mean_terms
 from nae.tables.model import TableModel
+from nae.tables.statistics import slot_weights
 
 __all__ = [
     "FeatureMetric",
@@ -30,6 +33,8 @@ __all__ = [
     "stability",
     "tightness",
 ]
+
+_BINS = 64
 
 
 @dataclass(frozen=True)
@@ -64,18 +69,19 @@ class _Parts:
 
     def variance(self, values: Array) -> Array:
         """Return the variance over rows, per output."""
-        centred = values - np.tensordot(self.share, values, axes=1)
-        return np.tensordot(self.share, centred**2, axes=1)
+        return variance(values, self.share)
+
+    def additive_share(self) -> Array:
+        """Return the share of every contribution's variance that its own value explains, (feature, output)."""
+        context = self.variance(self.values - self.own)
+        return additive_share(self.variance(self.values), context, self.variance(self.values.sum(axis=1)))
 
 
 def additivity(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
     """Return the share of each contribution's variance that its own value explains, Eq. (15); 1 for a GAM."""
     parts = _prepare(model, X, sample_weight)
-    total = parts.variance(parts.values)  # (F, O)
-    delta = 1e-6 * parts.variance(parts.values.sum(axis=1)) + 1e-300
-    context = parts.variance(parts.values - parts.own)
-    ratio = np.clip((total - context + delta) / (total + delta), 0.0, 1.0).mean(axis=1)
-    return _metric("additivity", ratio, float(ratio.mean()), parts)
+    share = parts.additive_share()
+    return _metric("additivity", share.mean(axis=1), float(share.mean()), parts)
 
 
 def interaction_share(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
@@ -101,7 +107,7 @@ def tightness(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric
     delta = 1e-6 * np.sqrt(parts.variance(parts.values.sum(axis=1))) + 1e-300
     each = []
     for i in range(parts.values.shape[1]):
-        bins = bins_of(parts.model, parts.cells, parts.share, i)
+        bins = _bins_of(parts.model, parts.cells, parts.share, i)
         weight = np.bincount(bins, parts.share)
         used = _bin_range(bins, parts.values[:, i], parts.values[:, i])
         allowed = _bin_range(bins, parts.lower[:, i], parts.upper[:, i])
@@ -157,6 +163,27 @@ def stability(models: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetri
     return FeatureMetric("stability", float(size @ each / size.sum()), dict(zip(names, map(float, each), strict=True)))
 
 
+def _bins_of(model: TableModel, cells: Cells, share: Array, feature: int) -> IntArray:
+    """Return the bin of every row: one per level, one for missing, at most 64 quantiles of a number.
+
+    A bin of a number holds four rows or more on average: single rows would explain themselves.
+    """
+    start = int(model.schema.offsets[feature])
+    within = cells.slot[:, feature] - start
+    spec = model.schema.features[feature]
+    if not isinstance(spec, Number):
+        return np.unique(within, return_inverse=True)[1]
+    position = within + cells.fraction[:, feature]
+    distinct, inverse = np.unique(position, return_inverse=True)
+    n_bins = min(_BINS, max(1, int(1 / (share @ share)) // 4))
+    if len(distinct) <= n_bins:
+        return np.asarray(inverse)
+    mass = np.cumsum(np.bincount(inverse, share))
+    bins = np.minimum((mass - np.diff(mass, prepend=0) / 2) * n_bins, n_bins - 1).astype(np.int64)
+    bins[distinct >= spec.n_values] = n_bins  # missing is a bin of its own
+    return np.unique(bins[inverse], return_inverse=True)[1]
+
+
 def _bin_range(bins: IntArray, lower: Array, upper: Array) -> Array:
     """Return the largest ``upper`` minus the smallest ``lower`` of every bin, (bin, output)."""
     n_bins = int(bins.max()) + 1
@@ -183,8 +210,16 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
     found = table.contributions(cells)
     shape = (len(cells), table.n_features, table.n_outputs)
     values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
-    own = own_effects(table, cells, values, weights)
+    own = own_effects(table, cells, values, _mean_effects(table, cells, values, weights))
     return _Parts(table, cells, values, lower, upper, own, weights / weights.sum())
+
+
+def _mean_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
+    """Return the curves that the model remembers, and that its explanations show; else those of the rows."""
+    if model.statistics is not None:
+        return model.statistics.mean
+    gate = MeanGate(model, mean_terms(model, slot_weights(cells, weights, model.schema.n_slots)))
+    return mean_effects(gate, cells, values, weights)
 
 
 def _read_weights(sample_weight: Any, n_rows: int) -> Array:

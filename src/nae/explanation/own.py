@@ -1,78 +1,91 @@
-"""The own effect of a contribution: what its own value explains, E[c | x]."""
+"""The own effect of a contribution, E[c | x]: the mean contribution at its value. Defined here, and nowhere else.
+
+A curve per feature, a number at every slot and linear in between. It travels with the model, and everything reads that
+one curve: the line of a shape, the own effect of a row, and additivity, which is what the curve explains of the
+contributions' variance. What it leaves is the context shift.
+"""
 
 import numpy as np
 
-from nae._typing import Array, IntArray
+from nae._typing import Array
 from nae.encoding.cells import Cells
-from nae.encoding.schema import Number
+from nae.explanation.reference import MeanGate, has_context
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
+from nae.tables.statistics import slot_means, slot_weights
 
-__all__ = ["bins_of", "own_effects"]
+__all__ = ["additive_share", "mean_effects", "own_effects", "variance", "weighted_share"]
 
-_BINS = 64
+_REACH = 30  # rows that a slot with fewer of its own draws on: a few rows must not explain themselves
 
 
-def own_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
-    """Return E[c_i | x_i], the part of every contribution that its own value explains, (row, feature, output).
+def own_effects(model: TableModel, cells: Cells, values: Array, mean: Array) -> Array:
+    """Return the part of every contribution that its own value explains, (row, feature, output).
 
-    The curve with every feature's mean routing is exact for an additive model. What it leaves is averaged within bins
-    of the feature's value and shrunk by its expected noise: few rows per bin must not pass chance off as effect.
+    ``mean`` is the curve (slot, output) of the model's statistics, or :func:`mean_effects` of other rows. Where no
+    other feature can change a contribution, it is all of it.
     """
-    share = weights / weights.sum()
-    curve = _mean_routing_curve(model, cells, share)
-    own = np.asarray(interpolate(curve, cells), dtype=np.float64)
-    rest = values - own
-    for i in range(values.shape[1]):
-        bins = bins_of(model, cells, share, i)
-        own[:, i] += _shrunken_means(bins, rest[:, i], share)[bins]
-    return own
+    return np.asarray(interpolate(mean, cells), dtype=np.float64) if has_context(model) else values
 
 
-def _mean_routing_curve(model: TableModel, cells: Cells, share: Array) -> Array:
-    """Return each feature's effect with its mean routing, at every slot: (slot, output)."""
-    if model.n_experts == 1:
-        return np.asarray(model.experts[:, 0].mean(axis=-1), dtype=np.float64)
-    mean = np.zeros((model.n_experts, model.n_features, model.n_members))
-    for rows, part in model.iterate(cells):
-        weights = model.routing.weights(model.gate.logits(part))
-        mean += np.tensordot(share[rows], weights, axes=1)
-    per_slot = np.repeat(mean, np.diff(model.schema.offsets), axis=1)  # (K, T, M)
-    return np.asarray(np.einsum("tkom,ktm->to", model.experts, per_slot) / model.n_members)
+def mean_effects(gate: MeanGate, cells: Cells, values: Array, weights: Array) -> Array:
+    """Return the mean contribution of rows at every slot, (slot, output), from contributions (row, feature, output).
 
-
-def _shrunken_means(bins: IntArray, rest: Array, share: Array) -> Array:
-    """Return the mean of ``rest`` (row, output) in every bin, scaled down by the part that is noise."""
-    weight = np.maximum(np.bincount(bins, share), 1e-300)
-    out = np.empty((len(weight), rest.shape[1]))
-    rows = 1.0 / np.maximum(np.bincount(bins, share**2) / weight**2, 1e-300)  # effective rows of a bin
-    counted = weight @ (1 - 1 / np.maximum(rows, 1.0))  # degrees of freedom within the bins; none if every row is one
-    for output in range(rest.shape[1]):
-        mean = np.bincount(bins, share * rest[:, output]) / weight
-        inside = share @ (rest[:, output] - mean[bins]) ** 2
-        between = weight @ (mean - weight @ mean) ** 2
-        noise = inside / counted * (weight @ (1 / rows)) if counted > 1e-9 else np.inf
-        keep = max(0.0, 1.0 - noise / between) if between > 0 else 0.0
-        out[:, output] = weight @ mean + keep * (mean - weight @ mean)
-    return out
-
-
-def bins_of(model: TableModel, cells: Cells, share: Array, feature: int) -> IntArray:
-    """Return the bin of every row: one per level, one for missing, at most 64 quantiles of a number.
-
-    A bin of a number holds four rows or more on average: single rows would explain themselves.
+    The effect under the mean gate plus the mean of what that leaves: exact for an additive model, where a plain mean of
+    the rows around a knot would smooth the curve, and defined where no row is. What it leaves is noise at a slot of
+    four rows, so a slot with few rows draws on others: a knot of a number on its neighbours, anything else on all.
     """
-    start = int(model.schema.offsets[feature])
-    within = cells.slot[:, feature] - start
-    spec = model.schema.features[feature]
-    if not isinstance(spec, Number):
-        return np.unique(within, return_inverse=True)[1]
-    position = within + cells.fraction[:, feature]
-    distinct, inverse = np.unique(position, return_inverse=True)
-    n_bins = min(_BINS, max(1, int(1 / (share @ share)) // 4))
-    if len(distinct) <= n_bins:
-        return np.asarray(inverse)
-    mass = np.cumsum(np.bincount(inverse, share))
-    bins = np.minimum((mass - np.diff(mass, prepend=0) / 2) * n_bins, n_bins - 1).astype(np.int64)
-    bins[distinct >= spec.n_values] = n_bins  # missing is a bin of its own
-    return np.unique(bins[inverse], return_inverse=True)[1]
+    schema = gate.model.schema
+    curve = gate.slot_effects().mean(axis=-1)
+    if not has_context(gate.model):
+        return np.asarray(curve)
+    rest = slot_means(cells, weights, values - interpolate(curve, cells), schema.n_slots)
+    count = slot_weights(cells, _as_counts(weights), schema.n_slots)
+    for i, feature in enumerate(schema.features):
+        slots = schema.slots(i)
+        pooled = _pool(rest[slots], count[slots])
+        if feature.kind == "number":
+            knots = slice(slots.start, slots.start + feature.n_values)
+            pooled[: feature.n_values] = _calm(rest[knots], count[knots])
+        rest[slots] = pooled
+    return np.asarray(curve + rest).clip(*gate.model.slot_bounds)  # rows between knots may exceed those of a knot
+
+
+def variance(values: Array, share: Array) -> Array:
+    """Return the variance over rows; ``share`` is the rows' weights, which sum to one."""
+    return np.asarray(np.tensordot(share, (values - np.tensordot(share, values, axes=1)) ** 2, axes=1))
+
+
+def additive_share(total: Array, context: Array, score: Array) -> Array:
+    """Return the additivity of every feature, Eq. (15), from variances: of contributions, their shifts, the score."""
+    delta = 1e-6 * score + 1e-300  # a feature that nobody uses is additive
+    return np.clip((total - context + delta) / (total + delta), 0.0, 1.0)
+
+
+def weighted_share(additivity: Array, total: Array) -> float:
+    """Return the mean of (feature, output) with each feature counted by its variance, then over the outputs."""
+    size = total + 1e-300
+    return float(np.mean((additivity * size).sum(axis=0) / size.sum(axis=0)))
+
+
+def _as_counts(weights: Array) -> Array:
+    """Return weights as numbers of rows: as they are, unless they are so small that they cannot be meant as such."""
+    return np.asarray(weights * max(1.0, np.count_nonzero(weights) / weights.sum()))
+
+
+def _pool(means: Array, count: Array) -> Array:
+    """Return means (slot, output) of so many rows; what a slot lacks to rows enough is made up by the mean of all."""
+    lacking = np.maximum(_REACH - count, 0.0)[:, None]
+    return np.asarray((count[:, None] * means + lacking * (count @ means / count.sum())) / (count[:, None] + lacking))
+
+
+def _calm(means: Array, count: Array) -> Array:
+    """Return local averages of means (knot, output) of so many rows; a knot with rows enough keeps its own."""
+    at = np.cumsum(count) - count / 2  # in rows: where rows are many, neighbours are far
+    first, last = np.searchsorted(at, at - _REACH, "right"), np.searchsorted(at, at + _REACH, "left")
+    calm = means.copy()
+    for knot, near in enumerate(map(slice, first, last)):
+        share = count[near] * (1 - np.abs(at[near] - at[knot]) / _REACH)
+        if share.sum() > 0:
+            calm[knot] = share @ means[near] / share.sum()
+    return calm
