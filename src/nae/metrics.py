@@ -1,8 +1,9 @@
-"""How additive a model is, and how much to make of that: four numbers that belong together.
+"""How additive a model is, and how much to make of that: numbers that belong together.
 
-``additivity`` is the paper's ratio; it can be flattered by main effects that grow and cancel each other between
-correlated features, so ``interaction_share`` and ``cancellation`` always stand beside it. ``tightness`` says how much
-of the guaranteed range the contributions use.
+``additivity_weighted`` is the share of the contributions' variance that their own values explain. ``additivity`` is
+the paper's: the mean of the features' shares, in which one that hardly matters counts as much as any other. Both can be
+flattered by main effects that grow and cancel each other between correlated features, so ``interaction_share`` and
+``cancellation`` always stand beside them. ``tightness`` says how much of the guaranteed range the contributions use.
 
 All of them take anything with ``contributions(X)`` and tables (an estimator or a :class:`~nae.tables.TableModel`),
 and any rows.
@@ -19,7 +20,7 @@ from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
 from nae.errors import DataError
 from nae.explanation.members import agreement, member_contributions
-from nae.explanation.own import additive_share, mean_effects, own_effects, variance
+from nae.explanation.own import additive_share, mean_effects, own_effects, variance, weighted_share
 from nae.explanation.reference import MeanGate, mean_terms
 from nae.tables.model import TableModel
 from nae.tables.statistics import slot_weights
@@ -28,6 +29,7 @@ __all__ = [
     "FeatureMetric",
     "additivity",
     "additivity_summary",
+    "additivity_weighted",
     "cancellation",
     "interaction_share",
     "stability",
@@ -78,10 +80,24 @@ class _Parts:
 
 
 def additivity(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return the share of each contribution's variance that its own value explains, Eq. (15); 1 for a GAM."""
+    """Return the share of each contribution's variance that its own value explains, Eq. (15); 1 for a GAM.
+
+    Overall it is the paper's: the plain mean of the features, which the dial steers.
+    """
     parts = _prepare(model, X, sample_weight)
     share = parts.additive_share()
     return _metric("additivity", share.mean(axis=1), float(share.mean()), parts)
+
+
+def additivity_weighted(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
+    """Return additivity with every feature counted by the variance of its contributions; 1 for a GAM.
+
+    Overall, the share of all contributions' variance that their own values explain; per feature, as ``additivity``.
+    """
+    parts = _prepare(model, X, sample_weight)
+    share = parts.additive_share()
+    overall = weighted_share(share, parts.variance(parts.values))
+    return _metric("additivity_weighted", share.mean(axis=1), overall, parts)
 
 
 def interaction_share(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
@@ -117,8 +133,9 @@ def tightness(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric
 
 
 def additivity_summary(model: Any, X: Any, *, sample_weight: Any = None) -> dict[str, float]:
-    """Return additivity, interaction share, cancellation and tightness of the whole model."""
-    metrics: tuple[Callable[..., FeatureMetric], ...] = (additivity, interaction_share, cancellation, tightness)
+    """Return both additivities, interaction share, cancellation and tightness of the whole model."""
+    shares: tuple[Callable[..., FeatureMetric], ...] = (additivity, additivity_weighted, interaction_share)
+    metrics = (*shares, cancellation, tightness)
     table = getattr(model, "model_", model)
     cells = table.cells(X)
     return {metric.__name__: float(metric(table, cells, sample_weight=sample_weight)) for metric in metrics}

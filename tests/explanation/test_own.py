@@ -6,7 +6,7 @@ import pytest
 from nae import NAERegressor, metrics
 from nae._typing import Array
 from nae.encoding import Category, Columns, Number, Schema
-from nae.explanation import with_statistics
+from nae.explanation import GlobalExplanation, with_statistics
 from nae.links import LINKS
 from nae.tables import GateTables, SoftmaxRouting, TableModel
 from nae.tables.lookup import interpolate
@@ -71,6 +71,20 @@ def test_without_statistics_the_rows_at_hand_give_the_curve() -> None:
     assert list(found.per_feature.values()) == pytest.approx([shape.additivity[0] for shape in expected.features])
 
 
+def test_weighted_additivity_is_what_own_values_explain_of_all_the_variance() -> None:
+    random = np.random.default_rng(5)
+    model = make_model(random, n_features=5, n_outputs=3, n_members=2)
+    rows = make_table(random, model.schema, 200)
+    model = with_statistics(model, rows)
+    local, one = model.explain_local(rows), np.ones(200)
+    total, context = spread(local.values, one).sum(axis=0), spread(local.shift, one).sum(axis=0)
+    found = model.explain_global()
+    assert found.additivity_weighted == pytest.approx(np.mean(1 - context / total), abs=1e-5)
+    assert found.additivity_weighted == pytest.approx(float(metrics.additivity_weighted(model, rows)), rel=1e-12)
+    assert abs(found.additivity_weighted - found.additivity) > 0.01
+    assert GlobalExplanation.from_json(found.to_json()).additivity_weighted == found.additivity_weighted
+
+
 def turned_over(feature: Number | Category) -> TableModel:
     """Return a model in which ``other`` turns the effect of a feature over: it has no effect of its own."""
     schema = Schema((feature, Number("other", np.array([-1.0, 1.0]))))
@@ -119,7 +133,7 @@ def test_what_no_other_feature_can_change_is_exactly_additive(shape: dict) -> No
     rows = make_table(random, model.schema, 200)
     model = with_statistics(model, rows)
     assert float(metrics.additivity(model, rows)) == 1.0
-    assert model.explain_global().additivity == 1.0
+    assert model.explain_global().additivity == model.explain_global().additivity_weighted == 1.0
     np.testing.assert_array_equal(model.explain_local(rows).shift, 0.0)
 
 

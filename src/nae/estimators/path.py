@@ -32,6 +32,7 @@ class PathPoint:
     target: float | None
     """The additivity asked for; None is the flexible model."""
     additivity: float
+    """The mean over features, which the dial steers."""
     interaction_share: float
     cancellation: float
     tightness: float

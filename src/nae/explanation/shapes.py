@@ -12,7 +12,7 @@ from nae._words import counted
 from nae.encoding.cells import Cells
 from nae.encoding.schema import OTHER, Category, Feature
 from nae.errors import UserError, did_you_mean
-from nae.explanation.own import additive_share
+from nae.explanation.own import additive_share, weighted_share
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, require_statistics
 from nae.explanation.serial import Serial, make_frame
@@ -95,7 +95,7 @@ class GlobalExplanation(Shown, Serial):
     link: str
     intercept: Array  # (output,)
     quantile_levels: tuple[float, ...]
-    additivity: float  # mean over features
+    additivity: float  # mean over features, which the dial steers
     interaction_share: float  # of the variance of the score, what context decides
     cancellation: float  # summed variance of the contributions over that of the score
     stability: float | None  # agreement of the members, features counted by their variance
@@ -110,13 +110,19 @@ class GlobalExplanation(Shown, Serial):
         }
         title = (
             f"GlobalExplanation({counted(len(ranked), 'feature')}, {counted(len(self.outputs), 'output')}, "
-            f"additivity {self.additivity:.3f}, interaction share {self.interaction_share:.3f})"
+            f"weighted additivity {self.additivity_weighted:.3f}, interaction share {self.interaction_share:.3f})"
         )
         return digest(title, columns, "to_frame(level='features')")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return tuple(feature.name for feature in self.features)
+
+    @property
+    def additivity_weighted(self) -> float:
+        """Share of the contributions' variance that their own values explain: features count by their variance."""
+        share = np.stack([feature.additivity for feature in self.features])
+        return weighted_share(share, np.stack([feature.importance**2 for feature in self.features]))
 
     def feature(self, name: str) -> FeatureShape:
         """Return one feature."""
