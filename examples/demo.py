@@ -74,14 +74,15 @@ def diagnose(console: Console) -> None:
 def result_table(score: str) -> Table:
     """Return an empty table of results."""
     table = Table("model", header_style="bold")
-    for column in (score, "additivity", "interaction share", "cancellation"):
+    for column in (score, "weighted additivity", "interaction share", "cancellation"):
         table.add_column(column, justify="right")
     return table
 
 
 def add_result(table: Table, name: str, score: float, model: Any, X: Any) -> None:
     """Add the row of one model, its additivity measured on ``X``."""
-    numbers = (metric(model, X) for metric in (metrics.additivity, metrics.interaction_share, metrics.cancellation))
+    shown = (metrics.additivity_weighted, metrics.interaction_share, metrics.cancellation)
+    numbers = (metric(model, X) for metric in shown)
     table.add_row(name, f"{score:.4f}", *(f"{number:.3f}" for number in numbers))
 
 

@@ -1,5 +1,7 @@
 """Metrics of models whose answers are known."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,8 @@ from nae.links import LINKS
 from nae.tables import GateTables, SoftmaxRouting, TableModel
 from tests.laws.models import make_model, make_table
 
-ALL = (metrics.additivity, metrics.interaction_share, metrics.cancellation, metrics.tightness)
+ADDITIVITIES = (metrics.additivity, metrics.additivity_weighted)
+ALL = (*ADDITIVITIES, metrics.interaction_share, metrics.cancellation, metrics.tightness)
 
 
 def curves(*slopes: float) -> TableModel:
@@ -43,6 +46,7 @@ def test_a_generalized_additive_model_is_additive_and_tight():
     model = curves(1.0, -2.0, 0.5)
     X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
     assert float(metrics.additivity(model, X)) == pytest.approx(1, abs=1e-9)
+    assert float(metrics.additivity_weighted(model, X)) == pytest.approx(1, abs=1e-9)
     assert float(metrics.interaction_share(model, X)) == pytest.approx(0, abs=1e-9)
     assert float(metrics.tightness(model, X)) == pytest.approx(1, abs=1e-6)
 
@@ -69,6 +73,23 @@ def test_few_rows_per_bin_do_not_pass_chance_off_as_effect(rows, n_rows):
         for start in range(0, 10 * n_rows, n_rows)
     ]
     assert np.mean(found) < 0.1  # bins of single rows alone would explain everything
+
+
+def test_a_feature_that_hardly_matters_hardly_counts(rows):
+    small = product()
+    schema = Schema((Number("line", np.array([-1.0, 1.0])), *small.schema.features))
+    line = np.array([-1.0, 1.0, 0.0, 0.0])[:, None, None, None].repeat(2, axis=1)
+    terms = np.zeros((schema.n_slots, 6, 1))
+    terms[4:, [1, 2, 4, 5]] = small.gate.terms
+    gate = GateTables("additive", terms, np.zeros((6, 1)))
+    experts = np.concatenate([line, 0.05 * small.experts])
+    model = TableModel(schema, experts, gate, SoftmaxRouting(2), np.zeros(1), LINKS["identity"])
+    table = rows.assign(line=rows["value"].to_numpy()[::-1])
+    plain, weighted = metrics.additivity(model, table), metrics.additivity_weighted(model, table)
+    assert weighted.per_feature == plain.per_feature
+    assert plain.per_feature["line"] == pytest.approx(1)
+    assert plain.overall < 0.68  # a third of the features is all context
+    assert weighted.overall == pytest.approx(1 - 0.05**2 / (1 + 0.05**2), abs=2e-4)  # but of a 400th of the variance
 
 
 def test_effects_that_cancel_are_shown():
@@ -110,7 +131,7 @@ def test_metrics_are_finite_for_any_model_and_rows(metric, n_outputs, gate):
         found = metric(model, make_table(random, model.schema, n_rows))
         assert set(found.per_feature) == set(model.feature_names)
         assert np.isfinite([found.overall, *found.per_feature.values()]).all()
-        if metric in (metrics.additivity, metrics.tightness):
+        if metric in (*ADDITIVITIES, metrics.tightness):
             assert all(0 <= value <= 1 for value in found.per_feature.values())
 
 
@@ -140,7 +161,7 @@ def test_only_the_ratio_of_weights_matters(metric, rows):
     assert one.overall == pytest.approx(other.overall)
 
 
-def test_a_summary_has_all_four(rows):
+def test_a_summary_has_all_five(rows):
     model = product(main=0.5)
     summary = metrics.additivity_summary(model, rows)
     assert summary == {metric.__name__: float(metric(model, rows)) for metric in ALL}
@@ -166,3 +187,10 @@ def test_weights_that_do_not_fit_are_an_error():
     for weight in ([1, 2, -1], [0, 0, 0], [1, 2, np.nan]):
         with pytest.raises(DataError, match="sample_weight must be finite, not negative and not all zero"):
             metrics.additivity(curves(1.0), X, sample_weight=weight)
+
+
+def test_every_public_function_takes_models_and_rows():
+    functions = [value for name in metrics.__all__ if inspect.isfunction(value := getattr(metrics, name))]
+    assert functions
+    for function in functions:
+        assert list(inspect.signature(function).parameters)[:2] in (["model", "X"], ["models", "X"])

@@ -1,8 +1,9 @@
-"""How additive a model is, and how much to make of that: four numbers that belong together.
+"""How additive a model is, and how much to make of that: numbers that belong together.
 
-``additivity`` is the paper's ratio; it can be flattered by main effects that grow and cancel each other between
-correlated features, so ``interaction_share`` and ``cancellation`` always stand beside it. ``tightness`` says how much
-of the guaranteed range the contributions use.
+``additivity_weighted`` is the share of the contributions' variance that their own values explain. ``additivity`` is
+the paper's: the mean of the features' shares, in which one that hardly matters counts as much as any other. Both can be
+flattered by main effects that grow and cancel each other between correlated features, so ``interaction_share`` and
+``cancellation`` always stand beside them. ``tightness`` says how much of the guaranteed range the contributions use.
 
 All of them take anything with ``contributions(X)`` and tables (an estimator or a :class:`~nae.tables.TableModel`),
 and any rows.
@@ -18,18 +19,19 @@ from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
 from nae.errors import DataError
-from nae.tables.lookup import interpolate
+from nae.explanation.members import agreement, member_contributions
+from nae.explanation.own import additive_share, mean_effects, own_effects, variance, weighted_share
+from nae.explanation.reference import MeanGate, mean_terms
 from nae.tables.model import TableModel
+from nae.tables.statistics import slot_weights
 
 __all__ = [
     "FeatureMetric",
     "additivity",
     "additivity_summary",
-    "agreement",
+    "additivity_weighted",
     "cancellation",
     "interaction_share",
-    "member_contributions",
-    "own_effects",
     "stability",
     "tightness",
 ]
@@ -69,18 +71,33 @@ class _Parts:
 
     def variance(self, values: Array) -> Array:
         """Return the variance over rows, per output."""
-        centred = values - np.tensordot(self.share, values, axes=1)
-        return np.tensordot(self.share, centred**2, axes=1)
+        return variance(values, self.share)
+
+    def additive_share(self) -> Array:
+        """Return the share of every contribution's variance that its own value explains, (feature, output)."""
+        context = self.variance(self.values - self.own)
+        return additive_share(self.variance(self.values), context, self.variance(self.values.sum(axis=1)))
 
 
 def additivity(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return the share of each contribution's variance that its own value explains, Eq. (15); 1 for a GAM."""
+    """Return the share of each contribution's variance that its own value explains, Eq. (15); 1 for a GAM.
+
+    Overall it is the paper's: the plain mean of the features, which the dial steers.
+    """
     parts = _prepare(model, X, sample_weight)
-    total = parts.variance(parts.values)  # (F, O)
-    delta = 1e-6 * parts.variance(parts.values.sum(axis=1)) + 1e-300
-    context = parts.variance(parts.values - parts.own)
-    ratio = np.clip((total - context + delta) / (total + delta), 0.0, 1.0).mean(axis=1)
-    return _metric("additivity", ratio, float(ratio.mean()), parts)
+    share = parts.additive_share()
+    return _metric("additivity", share.mean(axis=1), float(share.mean()), parts)
+
+
+def additivity_weighted(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
+    """Return additivity with every feature counted by the variance of its contributions; 1 for a GAM.
+
+    Overall, the share of all contributions' variance that their own values explain; per feature, as ``additivity``.
+    """
+    parts = _prepare(model, X, sample_weight)
+    share = parts.additive_share()
+    overall = weighted_share(share, parts.variance(parts.values))
+    return _metric("additivity_weighted", share.mean(axis=1), overall, parts)
 
 
 def interaction_share(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
@@ -116,8 +133,9 @@ def tightness(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric
 
 
 def additivity_summary(model: Any, X: Any, *, sample_weight: Any = None) -> dict[str, float]:
-    """Return additivity, interaction share, cancellation and tightness of the whole model."""
-    metrics: tuple[Callable[..., FeatureMetric], ...] = (additivity, interaction_share, cancellation, tightness)
+    """Return both additivities, interaction share, cancellation and tightness of the whole model."""
+    shares: tuple[Callable[..., FeatureMetric], ...] = (additivity, additivity_weighted, interaction_share)
+    metrics = (*shares, cancellation, tightness)
     table = getattr(model, "model_", model)
     cells = table.cells(X)
     return {metric.__name__: float(metric(table, cells, sample_weight=sample_weight)) for metric in metrics}
@@ -160,77 +178,6 @@ def stability(models: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetri
     each = agreement(values, weights).mean(axis=1)
     size = (values.mean(axis=-1).var(axis=0)).sum(axis=1) + 1e-300
     return FeatureMetric("stability", float(size @ each / size.sum()), dict(zip(names, map(float, each), strict=True)))
-
-
-def member_contributions(model: TableModel, cells: Cells) -> Array:
-    """Return the contributions of every member alone, (row, feature, output, member)."""
-    out = np.empty((len(cells), model.n_features, model.n_outputs, model.n_members))
-    for rows, part in model.iterate(cells):
-        experts = interpolate(model.experts, part)  # (B, F, K, O, M)
-        if model.n_experts == 1:
-            out[rows] = experts[:, :, 0]
-        else:
-            weights = model.routing.weights(model.gate.logits(part))
-            out[rows] = np.einsum("bfkom,bkfm->bfom", experts, weights)
-    return out
-
-
-def agreement(values: Array, weights: Array) -> Array:
-    """Return the variance-weighted mean correlation of (row, feature, output, member), as (feature, output)."""
-    n_members = values.shape[-1]
-    if n_members == 1:
-        return np.ones(values.shape[1:3])
-    share = weights / weights.sum()
-    centred = values - np.tensordot(share, values, axes=1)
-    each = np.tensordot(share, centred**2, axes=1).sum(axis=-1)  # (F, O)
-    together = np.tensordot(share, centred.sum(axis=-1) ** 2, axes=1)
-    # A feature that nobody uses is agreed upon.
-    delta = 1e-6 * np.tensordot(share, centred.mean(axis=-1).sum(axis=1) ** 2, axes=1) + 1e-300
-    return np.asarray(((together - each) / (n_members - 1) + delta) / (each + delta))
-
-
-def own_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
-    """Return E[c_i | x_i], the part of every contribution that its own value explains, (row, feature, output).
-
-    The curve with every feature's mean routing is exact for an additive model. What it leaves is averaged within bins
-    of the feature's value and shrunk by its expected noise: few rows per bin must not pass chance off as effect.
-    """
-    share = weights / weights.sum()
-    curve = _mean_routing_curve(model, cells, share)
-    own = np.asarray(interpolate(curve, cells), dtype=np.float64)
-    rest = values - own
-    for i in range(values.shape[1]):
-        bins = _bins_of(model, cells, share, i)
-        own[:, i] += _shrunken_means(bins, rest[:, i], share)[bins]
-    return own
-
-
-def _mean_routing_curve(model: TableModel, cells: Cells, share: Array) -> Array:
-    """Return each feature's effect with its mean routing, at every slot: (slot, output)."""
-    if model.n_experts == 1:
-        return np.asarray(model.experts[:, 0].mean(axis=-1), dtype=np.float64)
-    mean = np.zeros((model.n_experts, model.n_features, model.n_members))
-    for rows, part in model.iterate(cells):
-        weights = model.routing.weights(model.gate.logits(part))
-        mean += np.tensordot(share[rows], weights, axes=1)
-    per_slot = np.repeat(mean, np.diff(model.schema.offsets), axis=1)  # (K, T, M)
-    return np.asarray(np.einsum("tkom,ktm->to", model.experts, per_slot) / model.n_members)
-
-
-def _shrunken_means(bins: IntArray, rest: Array, share: Array) -> Array:
-    """Return the mean of ``rest`` (row, output) in every bin, scaled down by the part that is noise."""
-    weight = np.maximum(np.bincount(bins, share), 1e-300)
-    out = np.empty((len(weight), rest.shape[1]))
-    rows = 1.0 / np.maximum(np.bincount(bins, share**2) / weight**2, 1e-300)  # effective rows of a bin
-    counted = weight @ (1 - 1 / np.maximum(rows, 1.0))  # degrees of freedom within the bins; none if every row is one
-    for output in range(rest.shape[1]):
-        mean = np.bincount(bins, share * rest[:, output]) / weight
-        inside = share @ (rest[:, output] - mean[bins]) ** 2
-        between = weight @ (mean - weight @ mean) ** 2
-        noise = inside / counted * (weight @ (1 / rows)) if counted > 1e-9 else np.inf
-        keep = max(0.0, 1.0 - noise / between) if between > 0 else 0.0
-        out[:, output] = weight @ mean + keep * (mean - weight @ mean)
-    return out
 
 
 def _bins_of(model: TableModel, cells: Cells, share: Array, feature: int) -> IntArray:
@@ -280,8 +227,16 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
     found = table.contributions(cells)
     shape = (len(cells), table.n_features, table.n_outputs)
     values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
-    own = own_effects(table, cells, values, weights)
+    own = own_effects(table, cells, values, _mean_effects(table, cells, values, weights))
     return _Parts(table, cells, values, lower, upper, own, weights / weights.sum())
+
+
+def _mean_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
+    """Return the curves that the model remembers, and that its explanations show; else those of the rows."""
+    if model.statistics is not None:
+        return model.statistics.mean
+    gate = MeanGate(model, mean_terms(model, slot_weights(cells, weights, model.schema.n_slots)))
+    return mean_effects(gate, cells, values, weights)
 
 
 def _read_weights(sample_weight: Any, n_rows: int) -> Array:

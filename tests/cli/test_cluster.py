@@ -195,7 +195,7 @@ def test_a_search_on_a_cluster_gets_what_the_command_line_says(
         "tune", folder / "homes.parquet", "-t", "price", "-f", tmp_path, "--trials", 5, "--seeds", 3, "--ray"
     )
     assert code == 0, err
-    assert "trial 1 of 5: validation 0.1000, additivity 0.90 (1 s)" in err
+    assert "trial 1 of 5: validation 0.1000, weighted additivity 0.90 (1 s)" in err
     assert "NAERegressor(learning_rate=0.004)" in out
     assert (seen["address"], seen["n_trials"], seen["n_seeds"]) == ("local", 5, 3)
     assert (seen["folder"], seen["n_rows"]) == (str(tmp_path), 240)

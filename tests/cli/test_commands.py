@@ -204,6 +204,25 @@ def test_show_is_a_card_with_caps(nae: Command, folder: Path) -> None:
     assert len(card["caps"]) == 3
 
 
+def test_the_additivity_that_is_shown_counts_features_by_their_variance(
+    nae: Command, folder: Path, tmp_path: Path
+) -> None:
+    path = folder / "price.nae"
+    found = library.load(path).explain_global()
+    assert f"{found.additivity_weighted:.2f}" != f"{found.additivity:.2f}"
+    assert f"weighted additivity {found.additivity_weighted:.2f}" in " ".join(nae("explain", path)[1].split())
+    card = json.loads(nae("show", path, "--json")[1])["measures"]
+    assert list(card) == ["weighted additivity", "interaction share", "cancellation"]
+    assert card["weighted additivity"] == round(found.additivity_weighted, 4)
+    compared = nae("compare", path, path, folder / "homes.parquet")[1]
+    assert re.search(rf"weighted additivity\W+{found.additivity_weighted:.2f}\W", compared)
+    data, other = folder / "homes.parquet", tmp_path / "other.nae"
+    fitted = nae("fit", data, "-t", "price", "--ignore", "sold", "-o", other, *TINY)[1]
+    found = library.load(other).explain_global()
+    words = f"weighted additivity {found.additivity_weighted:.2f} (mean over features {found.additivity:.2f})"
+    assert words in " ".join(fitted.split())
+
+
 def test_compare_measures_on_rows_no_model_was_trained_on(nae: Command, folder: Path, tmp_path: Path) -> None:
     other = tmp_path / "additive.nae"
     data = folder / "homes.parquet"

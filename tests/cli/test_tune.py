@@ -51,7 +51,7 @@ def test_settings_are_judged_by_several_seeds_when_asked(nae: Command, tmp_path:
     words = ("tune", data, "-t", "price", "-f", tmp_path / "study", "--trials", 1, *TINY)
     code, out, err = nae(*words, "--seeds", 2)
     assert code == 0, err
-    assert re.search(r"trial 1 of 1: validation \d+\.\d+ ± \d+\.\d+, additivity", err)
+    assert re.search(r"trial 1 of 1: validation \d+\.\d+ ± \d+\.\d+, weighted additivity", err)
     assert "±" in out
     code, _, err = nae(*words, "--seeds", 0)
     assert code == 2

@@ -116,3 +116,16 @@ def test_what_was_asked_and_what_was_measured_travel_with_the_model() -> None:
     summary = model.model_.training["additivity"]
     assert summary["asked"] == 0.5
     assert 0.5 - 0.03 <= summary["measured"] <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore:additivity=0.7 was asked for")
+@pytest.mark.parametrize("asked", [0.7, "auto"])
+def test_the_additivity_that_is_checked_is_the_one_that_is_reported(asked: float | str) -> None:
+    X, y = product(300)
+    model = NAERegressor(additivity=asked, n_members=2, max_epochs=4, hidden_dim=8, random_state=0)
+    model.fit(X, y, sample_weight=np.random.default_rng(0).uniform(0, 3, 300))
+    reported = model.explain_global().additivity
+    if asked == "auto":
+        assert [point.additivity for point in model.additivity_path_ if point.is_chosen] == [reported]
+    else:
+        assert model.model_.training["additivity"]["measured"] == reported

@@ -49,7 +49,7 @@ def test_a_global_explanation_prints_its_features_by_importance():
     model, _ = explained_model()
     explanation = explain_global(model)
     lines = repr(explanation).splitlines()
-    assert lines[0].startswith(f"GlobalExplanation({model.n_features} features, 1 output, additivity 0.")
+    assert lines[0].startswith(f"GlobalExplanation({model.n_features} features, 1 output, weighted additivity 0.")
     assert [line.split()[0] for line in lines[2:]] == [shape.name for shape in explanation.ranked()]
     assert repr(explanation.features[0]).startswith(f"FeatureShape({model.feature_names[0]!r}, ")
 

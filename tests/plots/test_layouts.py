@@ -223,7 +223,7 @@ def test_importance_is_split_by_additivity() -> None:
         assert shape.stability is not None
         assert bar.stability == pytest.approx(shape.stability[0])
     assert layout.rest == (0, 0.0)
-    assert layout.note.startswith("additivity ")
+    assert layout.note.startswith(f"weighted additivity {explained().additivity_weighted:.2f}")
     few = lay_out_importance(explained(), max_features=2)
     assert few.rest == (3, layout.bars[2].importance)
 
@@ -434,6 +434,8 @@ def test_a_frontier_sorts_its_points_by_series_and_additivity() -> None:
     path = [SimpleNamespace(additivity=0.5, validation=0.2, standard_error=0.01, target=None, is_chosen=False)]
     found = lay_out_frontier(path)
     assert found.y_label == "validation loss"
+    assert (layout.x_label, found.x_label) == ("additivity", "additivity, mean over features")
+    assert lay_out_frontier(points, additivity_label="weighted additivity").x_label == "weighted additivity"
     assert found.series[0][1][0] == FrontierPoint(0.5, 0.2, 0.01, "flexible")
     with pytest.raises(UserError, match="A frontier needs at least one point"):
         lay_out_frontier([])

@@ -56,7 +56,7 @@ def test_additivity_is_equation_15() -> None:
     values = model.contributions(rows).values
     delta = 1e-6 * values.sum(axis=1).var()
     expected = equations.additivity(values, rows, delta)
-    # The estimate takes off the noise it expects of few rows per value; with many there is none to take off.
+    # A value with few rows draws on its neighbours'; with many it keeps its own mean.
     found = metrics.additivity(model, np.tile(rows, (500, 1)))
     np.testing.assert_allclose(list(found.per_feature.values()), expected, atol=2e-3)
     assert float(found) == pytest.approx(np.mean(expected), abs=2e-3)

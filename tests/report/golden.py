@@ -34,6 +34,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"gate": "additive", "n_outputs": 3, "n_members": 2, "dtype": np.float32},
     {"gate": "additive", "n_experts": 1},
     {"gate": "low-rank", "n_members": 3, "dtype": np.float32, "limit": 1000},
+    {"gate": "additive", "n_features": 1},
 )
 
 
@@ -83,8 +84,8 @@ def _square(model: TableModel, causes: np.ndarray, parts: np.ndarray) -> list[An
 
 
 def _interaction(model: TableModel, columns: Columns) -> dict[str, Any] | None:
-    """Return the map of the first two features; none for a deep gate, which averages over other contexts."""
-    if model.gate.kind == "deep":
+    """Return the map of the first two features; none for one, or a deep gate: it averages over other contexts."""
+    if model.gate.kind == "deep" or model.n_features < 2:
         return None
     found = explain_interaction(model, model.feature_names[:2], resolution=7)
     is_number = [not isinstance(feature, Category) for feature in model.schema.features[:2]]

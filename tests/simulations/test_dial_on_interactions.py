@@ -15,6 +15,6 @@ def test_a_target_is_reached_whatever_the_seed(seed: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", NAEWarning)
         model = NAERegressor(additivity=0.9, random_state=seed).fit(X, y)
-    assert float(metrics.additivity(model, X)) == pytest.approx(0.9, abs=0.03)
+    assert float(metrics.additivity(model, X)) == pytest.approx(0.9, abs=0.035)
     kept = model.history_.epochs[model.history_.best_epoch - 1]
     assert kept.additivity >= 0.88

@@ -90,7 +90,7 @@ def test_a_trial_measures_what_an_estimator_with_its_settings_does(tmp_path: Pat
     trial = result.best
     model = tiny(random_state=0, **trial.params).fit(X, y)
     assert trial.loss == model.history_.best_validation
-    assert trial.additivity == pytest.approx(model.explain_global().additivity)
+    assert trial.additivity == pytest.approx(model.explain_global().additivity_weighted)
 
 
 def test_a_trial_is_the_mean_of_its_seeds(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_trial_is_the_mean_of_its_seeds(tmp_path: Path) -> None:
     assert trial.deviation == pytest.approx(np.std(losses, ddof=1))
     assert trial.deviation > 0
     assert trial.standard_error == pytest.approx(np.sqrt(np.sum(errors**2)) / 3)
-    assert trial.additivity == pytest.approx(np.mean([model.explain_global().additivity for model in models]))
+    assert trial.additivity == pytest.approx(np.mean([model.explain_global().additivity_weighted for model in models]))
     again = tune(tiny(random_state=5), X, y, folder=tmp_path, space=SPACE, n_trials=1, n_seeds=3)
     assert again.best == trial  # the study remembers the deviation, too
 

@@ -104,7 +104,7 @@ export function buildModel(payload: Payload): Model {
     nMembers: payload.nMembers,
     nSlots: start,
     width: tables.terms.length / start / payload.nMembers,
-    hasContext: payload.nExperts > 1 && payload.gate !== "diagonal",
+    hasContext: payload.nExperts > 1 && features.length > 1 && payload.gate !== "diagonal",
     round: payload.isDouble ? same : Math.fround,
   };
 }

@@ -79,7 +79,7 @@ def _quality_table(names: list[str], models: list[TableModel], measures: list[li
         table.add_row(found[0].name, *(digits(one.value) for one in found), digits(found[0].baseline))
     table.add_section()
     explanations = [model.explain_global() for model in models]
-    table.add_row("additivity", *(f"{one.additivity:.2f}" for one in explanations), "")
+    table.add_row("weighted additivity", *(f"{one.additivity_weighted:.2f}" for one in explanations), "")
     table.add_row("interaction share", *(f"{one.interaction_share:.2f}" for one in explanations), "")
     table.add_row("features", *(str(model.n_features) for model in models), "")
     table.add_row("members", *(str(model.n_members) for model in models), "")

@@ -103,8 +103,8 @@ def global_table(model: TableModel, output: int = 0) -> Table:
             _rounded_up(-float(shape.lower[:, output].min())),
         )
     table.caption = (
-        f"all: additivity {explanation.additivity:.2f}, interaction share {explanation.interaction_share:.2f}, "
-        f"cancellation {explanation.cancellation:.2f}"
+        f"all: weighted additivity {explanation.additivity_weighted:.2f}, "
+        f"interaction share {explanation.interaction_share:.2f}, cancellation {explanation.cancellation:.2f}"
     )
     return table
 

@@ -294,7 +294,8 @@ def show_result(
     console.print(quality_table(f"Quality on {where}", measures, baseline.name))
     explanation = model.explain_global()
     console.print(
-        f"additivity {explanation.additivity:.2f}   interaction share {explanation.interaction_share:.2f}   "
+        f"weighted additivity {explanation.additivity_weighted:.2f} "
+        f"(mean over features {explanation.additivity:.2f})   interaction share {explanation.interaction_share:.2f}   "
         f"cancellation {explanation.cancellation:.2f}"
     )
     best = ", ".join(shape.name for shape in explanation.ranked()[:5])

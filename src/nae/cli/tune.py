@@ -63,7 +63,7 @@ def tune(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and the result.")] = False,
 ) -> None:
-    """Search for settings with two objectives: a small validation loss, and a high additivity.
+    """Search for settings with two objectives: a small validation loss, and a high weighted additivity.
 
     Every trial is written to the folder at once; the same command goes on after Ctrl-C. Nothing is tuned on the test
     rows, which are those that `nae fit` keeps apart with the same seed.
@@ -135,7 +135,7 @@ def _search(
 
     def tell(trial: Trial) -> None:
         if not is_quiet:
-            words = f"validation {_loss(trial)}, additivity {trial.additivity:.2f} ({trial.seconds:.0f} s)"
+            words = f"validation {_loss(trial)}, weighted additivity {trial.additivity:.2f} ({trial.seconds:.0f} s)"
             say(f"trial {trial.number + 1} of {given['n_trials']}: {words}")
 
     if ray is not None:
@@ -149,7 +149,7 @@ def _search(
 
 def _show(result: TuningResult, chosen: Trial, folder: str) -> None:
     names = list(chosen.params)
-    table = make_table("Trials that no other beats", "trial", "validation", "additivity", *names)
+    table = make_table("Trials that no other beats", "trial", "validation", "weighted additivity", *names)
     for trial in result.front:
         mark = " *" if trial == chosen else ""
         values = [_short(trial.params[name]) for name in names]

@@ -34,8 +34,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     class_weight : dict, 'balanced' or None
         Weights of the classes, multiplied with ``sample_weight``.
     additivity : float, 'auto' or None
-        How much of each contribution's variance its own value must explain, at least: 1 is a GAM, ``None`` asks for
-        nothing, 'auto' takes the most additive model within one standard error of the best on validation.
+        How much of each contribution's variance its own value must explain, at least, in the mean over the features
+        (:func:`nae.metrics.additivity`): 1 is a GAM, ``None`` asks for nothing, 'auto' takes the most additive model
+        within one standard error of the best on validation.
     variant : {'nae', 'nae-e', 'nae-d'}
         Softmax routing, equal weights over the active experts, or a gate that sees its own feature only.
     encoder : {'piecewise', 'mlp'}

@@ -20,7 +20,7 @@ __all__ = ["TARGETS", "PathPoint", "fit_path"]
 
 TARGETS = (0.7, 0.8, 0.9, 0.95, 0.99)
 _SHARE = 0.25  # steps of a further point, as a share of the first fit's
-_ROWS = 20_000  # rows a point is measured on
+_ROWS = 20_000  # rows that tightness is measured on
 
 Fit = Callable[[Settings, dict[str, AnyArray] | None], Fitted]
 
@@ -32,6 +32,7 @@ class PathPoint:
     target: float | None
     """The additivity asked for; None is the flexible model."""
     additivity: float
+    """The mean over features, which the dial steers."""
     interaction_share: float
     cancellation: float
     tightness: float
@@ -103,15 +104,16 @@ def _further(config: TrainingConfig, target: float, *, n_epochs: int, penalty: f
 
 def _measure(fitted: Fitted, target: float | None, cells: Callable[[Fitted], Cells]) -> PathPoint:
     rows = cells(fitted)
-    summary = metrics.additivity_summary(fitted.model, rows.take(slice(None, None, -(-len(rows) // _ROWS))))
+    tightness = metrics.tightness(fitted.model, rows.take(slice(None, None, -(-len(rows) // _ROWS))))
+    found = fitted.model.explain_global()
     history = fitted.history
     validation, error = history.best_validation, history.standard_error
     return PathPoint(
         target=target,
-        additivity=summary["additivity"],
-        interaction_share=summary["interaction_share"],
-        cancellation=summary["cancellation"],
-        tightness=summary["tightness"],
+        additivity=found.additivity,
+        interaction_share=found.interaction_share,
+        cancellation=found.cancellation,
+        tightness=float(tightness),
         validation=float("nan") if validation is None else validation,
         standard_error=float("nan") if error is None else error,
     )

@@ -43,8 +43,9 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     tweedie_power : float
         The power of ``loss='tweedie'``, between 1 and 2.
     additivity : float, 'auto' or None
-        How much of each contribution's variance its own value must explain, at least: 1 is a GAM, ``None`` asks for
-        nothing, 'auto' takes the most additive model within one standard error of the best on validation.
+        How much of each contribution's variance its own value must explain, at least, in the mean over the features
+        (:func:`nae.metrics.additivity`): 1 is a GAM, ``None`` asks for nothing, 'auto' takes the most additive model
+        within one standard error of the best on validation.
     variant : {'nae', 'nae-e', 'nae-d'}
         Softmax routing, equal weights over the active experts, or a gate that sees its own feature only.
     encoder : {'piecewise', 'mlp'}

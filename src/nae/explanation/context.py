@@ -13,8 +13,8 @@ import numpy as np
 
 from nae._typing import Array
 from nae.encoding.cells import Cells
+from nae.explanation.members import member_contributions
 from nae.explanation.reference import MeanGate
-from nae.metrics import member_contributions
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 from nae.tables.routing import SoftmaxRouting

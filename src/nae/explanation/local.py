@@ -13,11 +13,11 @@ from nae.encoding.columns import Columns
 from nae.encoding.schema import Category
 from nae.errors import DataError, UserError, did_you_mean
 from nae.explanation.context import context_parts, few_rows
+from nae.explanation.own import own_effects
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.explanation.shown import Shown
-from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 
 __all__ = ["LocalExplanation", "explain_local"]
@@ -173,7 +173,7 @@ def explain_local(
     shape = (len(cells), model.n_features, model.n_outputs)
     found = model.contributions(cells)
     values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
-    own = np.asarray(interpolate(statistics.mean, cells), dtype=np.float64) if has_context(model) else values
+    own = own_effects(model, cells, values, statistics.mean)
     causes, parts, rest = _split(model, cells, values, own, min(n_causes, model.n_features - 1))
     target = None if y is None else np.asarray(y)
     if target is not None and len(target) != len(cells):

@@ -21,7 +21,7 @@ __all__ = ["MeanGate", "all_slots", "has_context", "mean_terms", "require_statis
 
 def has_context(model: TableModel) -> bool:
     """Return whether other features can change a contribution at all."""
-    return model.n_experts > 1 and model.gate.kind != "diagonal"
+    return model.n_experts > 1 and model.n_features > 1 and model.gate.kind != "diagonal"
 
 
 def require_statistics(model: TableModel) -> Statistics:

@@ -12,6 +12,7 @@ from nae._words import counted
 from nae.encoding.cells import Cells
 from nae.encoding.schema import OTHER, Category, Feature
 from nae.errors import UserError, did_you_mean
+from nae.explanation.own import additive_share, weighted_share
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, require_statistics
 from nae.explanation.serial import Serial, make_frame
@@ -94,7 +95,7 @@ class GlobalExplanation(Shown, Serial):
     link: str
     intercept: Array  # (output,)
     quantile_levels: tuple[float, ...]
-    additivity: float  # mean over features
+    additivity: float  # mean over features, which the dial steers
     interaction_share: float  # of the variance of the score, what context decides
     cancellation: float  # summed variance of the contributions over that of the score
     stability: float | None  # agreement of the members, features counted by their variance
@@ -109,13 +110,19 @@ class GlobalExplanation(Shown, Serial):
         }
         title = (
             f"GlobalExplanation({counted(len(ranked), 'feature')}, {counted(len(self.outputs), 'output')}, "
-            f"additivity {self.additivity:.3f}, interaction share {self.interaction_share:.3f})"
+            f"weighted additivity {self.additivity_weighted:.3f}, interaction share {self.interaction_share:.3f})"
         )
         return digest(title, columns, "to_frame(level='features')")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         return tuple(feature.name for feature in self.features)
+
+    @property
+    def additivity_weighted(self) -> float:
+        """Share of the contributions' variance that their own values explain: features count by their variance."""
+        share = np.stack([feature.additivity for feature in self.features])
+        return weighted_share(share, np.stack([feature.importance**2 for feature in self.features]))
 
     def feature(self, name: str) -> FeatureShape:
         """Return one feature."""
@@ -199,8 +206,7 @@ def _shape(model: TableModel, i: int, *, members: Array, cells: Cells | None, do
     share = weight / weight.sum()
     effects = members[slots] - np.tensordot(share, members[slots], axes=1)  # members differ by constants, too
     lower, upper = (bound[slots] for bound in model.slot_bounds)
-    variance, residual = statistics.variance[i], statistics.residual[i]
-    delta = 1e-6 * statistics.score_variance + 1e-300
+    variance, residual, score = statistics.variance[i], statistics.residual[i], statistics.score_variance
     return FeatureShape(
         name=feature.name,
         kind=feature.kind,
@@ -214,8 +220,8 @@ def _shape(model: TableModel, i: int, *, members: Array, cells: Cells | None, do
         quantiles=statistics.quantiles[:, slots][:, order],
         member_spread=effects.std(axis=-1)[order],
         importance=np.sqrt(variance),
-        additivity=np.clip((variance - residual + delta) / (variance + delta), 0.0, 1.0),
-        interaction_share=residual / np.maximum(statistics.score_variance, 1e-300),
+        additivity=additive_share(variance, residual, score),
+        interaction_share=residual / np.maximum(score, 1e-300),
         stability=None if model.n_members == 1 else statistics.agreement[i],
         dots_at=None if cells is None else _dot_positions(model, cells, i, order),
         dots=None if dots is None else dots[:, i],

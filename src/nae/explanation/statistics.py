@@ -9,17 +9,17 @@ from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
 from nae.errors import DataError
 from nae.explanation.context import few_rows, raw_parts
+from nae.explanation.members import agreement, member_contributions
+from nae.explanation.own import mean_effects, own_effects, variance
 from nae.explanation.reference import MeanGate, has_context, mean_terms
-from nae.metrics import agreement, member_contributions, own_effects
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
-from nae.tables.statistics import Statistics, slot_means, slot_quantiles, slot_weights
+from nae.tables.statistics import Statistics, slot_quantiles, slot_weights
 
 __all__ = ["gather_statistics", "with_statistics"]
 
 _MOST_ROWS = 2048  # rows that measure who changes whom
 _WORK = 4_000_000_000  # multiplications that may take
-_REACH = 30  # rows on either side that a knot with few rows of its own may draw on
 
 
 def with_statistics(model: TableModel, X: Any, *, sample_weight: Any = None) -> TableModel:
@@ -41,68 +41,23 @@ def gather_statistics(model: TableModel, cells: Cells, weights: Array) -> Statis
     values = model.contributions(cells).values.reshape(len(cells), model.n_features, model.n_outputs)
     means = mean_terms(model, weight)
     gate = MeanGate(model, means)
-    mean = _mean_effects(gate, cells, weights, values)
+    mean = mean_effects(gate, cells, values, weights)
     quantiles = slot_quantiles(cells, weights, values, model.schema.n_slots)
-    own = own_effects(model, cells, values, weights)
-    score, rest = values.sum(axis=1), (values - own).sum(axis=1)
+    shift = values - own_effects(model, cells, values, mean)
     influence, typical, agree = _gather_context(gate, cells, weights, mean)
     return Statistics(
         weight=weight,
         mean=mean,
-        quantiles=np.where(weight[:, None] > 0, quantiles.clip(*_bounds(model)), mean),
+        quantiles=np.where(weight[:, None] > 0, quantiles.clip(*model.slot_bounds), mean),
         gate_mean=means,
-        variance=np.tensordot(share, (values - np.tensordot(share, values, axes=1)) ** 2, axes=1),
-        residual=np.tensordot(share, (values - own) ** 2, axes=1),
-        score_variance=share @ (score - share @ score) ** 2,
-        additive_variance=share @ (rest - share @ rest) ** 2,
+        variance=variance(values, share),
+        residual=variance(shift, share),
+        score_variance=variance(values.sum(axis=1), share),
+        additive_variance=variance(shift.sum(axis=1), share),
         influence=influence,
         typical=typical,
         agreement=agree,
     )
-
-
-def _mean_effects(gate: MeanGate, cells: Cells, weights: Array, values: Array) -> Array:
-    """Return E[c | x] at every slot, (slot, output).
-
-    The effect under the mean gate plus the mean of what that leaves: exact for an additive model, where a plain mean of
-    the rows around a knot would smooth the curve, and defined where no row is. What it leaves is noise at a knot of
-    four rows, so knots of a number with few rows draw on their neighbours'.
-    """
-    curve = gate.slot_effects().mean(axis=-1)
-    schema = gate.model.schema
-    if not has_context(gate.model):
-        return np.asarray(curve)
-    rest = slot_means(cells, weights, values - interpolate(curve, cells), schema.n_slots)
-    count = slot_weights(cells, _as_counts(weights), schema.n_slots)
-    for i, feature in enumerate(schema.features):
-        if feature.kind == "number":
-            first = int(schema.offsets[i])
-            knots = slice(first, first + feature.n_values)
-            rest[knots] = _calm(rest[knots], count[knots])
-    return np.asarray(curve + rest).clip(*_bounds(gate.model))
-
-
-def _as_counts(weights: Array) -> Array:
-    """Return weights as numbers of rows: as they are, unless they are so small that they cannot be meant as such."""
-    return np.asarray(weights * max(1.0, np.count_nonzero(weights) / weights.sum()))
-
-
-def _calm(means: Array, count: Array) -> Array:
-    """Return local averages of means (knot, output) of so many rows; a knot with rows enough keeps its own."""
-    at = np.cumsum(count) - count / 2  # in rows: where rows are many, neighbours are far
-    first, last = np.searchsorted(at, at - _REACH, "right"), np.searchsorted(at, at + _REACH, "left")
-    calm = means.copy()
-    for knot, near in enumerate(map(slice, first, last)):
-        share = count[near] * (1 - np.abs(at[near] - at[knot]) / _REACH)
-        if share.sum() > 0:
-            calm[knot] = share @ means[near] / share.sum()
-    return calm
-
-
-def _bounds(model: TableModel) -> tuple[Array, Array]:
-    """Return the bounds at every slot: rows between two knots may lie outside of those at the nearer one."""
-    lower, upper = model.slot_bounds
-    return lower.astype(np.float64), upper.astype(np.float64)
 
 
 def _gather_context(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -> tuple[Array, Array, Array]:

@@ -187,13 +187,16 @@ def frontier(
     points: Iterable[Any],
     *,
     score_label: str | None = None,
+    additivity_label: str | None = None,
     is_lower_better: bool = True,
     title: str = "Score against additivity",
     ax: Any = None,
     backend: str = "matplotlib",
 ) -> Any:
     """Draw what additivity costs: an estimator's ``additivity_path_``, or :class:`FrontierPoint` objects."""
-    layout = lay_out_frontier(points, score_label=score_label, is_lower_better=is_lower_better)
+    layout = lay_out_frontier(
+        points, score_label=score_label, additivity_label=additivity_label, is_lower_better=is_lower_better
+    )
     return _draw("lines", "draw_frontier", backend, layout, ax=ax, title=title)
 
 

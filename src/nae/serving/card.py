@@ -36,7 +36,7 @@ class Card:
     n_experts: int
     features: tuple[CardFeature, ...]
     caps: tuple[str, ...]
-    measures: tuple[tuple[str, float], ...]  # additivity, interaction share, cancellation
+    measures: tuple[tuple[str, float], ...]  # weighted additivity, interaction share, cancellation
     quality: tuple[tuple[str, float, float], ...]  # measure, model, baseline; on rows kept apart
     training: tuple[tuple[str, str], ...]
 
@@ -97,7 +97,7 @@ def _measures(model: TableModel) -> tuple[tuple[str, float], ...]:
         return ()
     found = model.explain_global()
     return (
-        ("additivity", round(found.additivity, 4)),
+        ("weighted additivity", round(found.additivity_weighted, 4)),
         ("interaction share", round(found.interaction_share, 4)),
         ("cancellation", round(found.cancellation, 4)),
     )

@@ -60,7 +60,9 @@ def context_variance(
 ) -> tuple[Tensor, Tensor]:
     """Return per output, feature and member the variance that context causes, and the whole variance (detached).
 
-    ``own`` is each contribution with its feature's mean routing: what context cannot change.
+    ``own`` is each contribution with its feature's mean routing over the batch: a step has no time for the mean effects
+    of :mod:`nae.explanation.own`, which additivity is reported by. Of all functions of a value, the mean effect leaves
+    the least, so what is reported is at least what is steered here, but for chance.
     """
     context = weighted_mean((contributions - own) ** 2, weight, workers)  # (O, F, M)
     centre = weighted_mean(contributions, weight, workers)

@@ -1,4 +1,4 @@
-"""Searching for settings: a space, trials with two objectives (score and additivity), and what came of them.
+"""Searching for settings: a space, trials with two objectives (score and weighted additivity), and what came of them.
 
 Importing this package loads neither Optuna nor Ray nor torch; :func:`~nae.tuning.study.tune` needs the extra ``tune``.
 """

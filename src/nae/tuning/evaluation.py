@@ -31,6 +31,7 @@ class Measured:
     loss: float
     standard_error: float
     additivity: float
+    """Weighted by the features' variance."""
     seconds: float
 
 
@@ -110,6 +111,6 @@ def measure(question: Question, params: Mapping[str, Any], seed: Any) -> Measure
     return Measured(
         loss=float(loss),
         standard_error=float(error or 0.0),
-        additivity=float(estimator.model_.explain_global().additivity),
+        additivity=float(estimator.model_.explain_global().additivity_weighted),
         seconds=time.monotonic() - started,
     )

@@ -48,7 +48,7 @@ def tune(
     seed: int = 0,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> TuningResult:
-    """Search for settings with two objectives, a small validation loss and a high additivity.
+    """Search for settings with two objectives, a small validation loss and a high weighted additivity.
 
     Parameters
     ----------

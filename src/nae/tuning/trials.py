@@ -21,7 +21,7 @@ class Trial:
     standard_error: float
     """Of the loss, from the rows it was measured on."""
     additivity: float
-    """The mean over the seeds: higher is simpler to read."""
+    """Weighted by the features' variance, its mean over the seeds: higher is simpler to read."""
     seconds: float
     """Of all seeds together."""
     deviation: float = 0.0
@@ -92,7 +92,14 @@ class TuningResult:
             )
             for trial in self.trials
         ]
-        return frontier(points, score_label="validation loss", title=title, ax=ax, backend=backend)
+        return frontier(
+            points,
+            score_label="validation loss",
+            additivity_label="weighted additivity",
+            title=title,
+            ax=ax,
+            backend=backend,
+        )
 
 
 def code(estimator: str, params: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> str:

@@ -64,7 +64,7 @@ def lay_out_importance(
         bars.append(ImportanceBar(shape.name, size, size * additivity, additivity, stability))
     hidden = bars[max_features:]
     parts = [
-        f"additivity {explanation.additivity:.2f}",
+        f"weighted additivity {explanation.additivity_weighted:.2f}",
         f"interaction share {explanation.interaction_share:.2f}",
         f"cancellation {explanation.cancellation:.2f}",
     ]

@@ -71,7 +71,11 @@ class CompareLayout:
 
 
 def lay_out_frontier(
-    points: Iterable[Any], *, score_label: str | None = None, is_lower_better: bool = True
+    points: Iterable[Any],
+    *,
+    score_label: str | None = None,
+    additivity_label: str | None = None,
+    is_lower_better: bool = True,
 ) -> FrontierLayout:
     """Return the frontier of points: :class:`FrontierPoint`, or those of an estimator's ``additivity_path_``.
 
@@ -90,8 +94,10 @@ def lay_out_frontier(
     better = "lower" if is_lower_better else "higher"
     if score_label is None:
         score_label = "score" if hasattr(given[0], "score") else "validation loss"
+    if additivity_label is None:  # the dial's path has the dial's number
+        additivity_label = "additivity, mean over features" if hasattr(given[0], "target") else "additivity"
     note = f"{better} is better · 1 is a sum of single effects"
-    return FrontierLayout(series, beaten, "additivity", score_label, note)
+    return FrontierLayout(series, beaten, additivity_label, score_label, note)
 
 
 def _as_point(point: Any) -> FrontierPoint:

@@ -1,0 +1,37 @@
+"""What every member of a model says alone, and how far they agree."""
+
+import numpy as np
+
+from nae._typing import Array
+from nae.encoding.cells import Cells
+from nae.tables.lookup import interpolate
+from nae.tables.model import TableModel
+
+__all__ = ["agreement", "member_contributions"]
+
+
+def member_contributions(model: TableModel, cells: Cells) -> Array:
+    """Return the contributions of every member alone, (row, feature, output, member)."""
+    out = np.empty((len(cells), model.n_features, model.n_outputs, model.n_members))
+    for rows, part in model.iterate(cells):
+        experts = interpolate(model.experts, part)  # (B, F, K, O, M)
+        if model.n_experts == 1:
+            out[rows] = experts[:, :, 0]
+        else:
+            weights = model.routing.weights(model.gate.logits(part))
+            out[rows] = np.einsum("bfkom,bkfm->bfom", experts, weights)
+    return out
+
+
+def agreement(values: Array, weights: Array) -> Array:
+    """Return the variance-weighted mean correlation of (row, feature, output, member), as (feature, output)."""
+    n_members = values.shape[-1]
+    if n_members == 1:
+        return np.ones(values.shape[1:3])
+    share = weights / weights.sum()
+    centred = values - np.tensordot(share, values, axes=1)
+    each = np.tensordot(share, centred**2, axes=1).sum(axis=-1)  # (F, O)
+    together = np.tensordot(share, centred.sum(axis=-1) ** 2, axes=1)
+    # A feature that nobody uses is agreed upon.
+    delta = 1e-6 * np.tensordot(share, centred.mean(axis=-1).sum(axis=1) ** 2, axes=1) + 1e-300
+    return np.asarray(((together - each) / (n_members - 1) + delta) / (each + delta))
