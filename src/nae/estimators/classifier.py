@@ -10,12 +10,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Columns
+from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import read_classes, to_array
 from nae.errors import ConfigError, DataError
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
-from nae.estimators.reading import read_offset
 from nae.training.assemble import Scale
 from nae.training.losses import make_loss
 

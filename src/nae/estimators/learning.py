@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from nae import metrics
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Columns, infer_kinds
+from nae.encoding.beside import read_offset, read_weight
 from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import check_numbers
@@ -30,8 +31,6 @@ from nae.estimators.reading import (
     read_callbacks,
     read_columns,
     read_eval_set,
-    read_offset,
-    read_weight,
     remember_columns,
     warn_of_names,
 )

@@ -10,12 +10,12 @@ from sklearn.utils import Tags
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Columns
+from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import TargetMoments, check_domain, read_numbers
 from nae.errors import ConfigError, DataError, NAEWarning, did_you_mean
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
-from nae.estimators.reading import read_offset
 from nae.training.assemble import Scale
 from nae.training.losses import Loss, make_loss
 
