@@ -19,6 +19,7 @@ ORDER = (
     "encoding",
     "tables",
     "metrics",
+    "quality",
     "explanation",
     "network",
     "training",

@@ -198,7 +198,7 @@ def test_show_is_a_card_with_caps(nae: Command, folder: Path) -> None:
     out = nae("show", folder / "sold.nae")[1]
     assert "predicts one of 2 classes of sold from 3 features" in out
     assert "Whatever the input, size adds at most" in out
-    assert "quality on held-out rows: log loss" in out
+    assert "quality on held-out rows: AUC" in out
     card = json.loads(nae("show", folder / "sold.nae", "--json")[1])
     assert card["classes"] == ["no", "yes"]
     assert len(card["caps"]) == 3

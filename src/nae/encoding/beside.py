@@ -7,7 +7,7 @@ import numpy as np
 from nae._typing import Array
 from nae.errors import DataError
 
-__all__ = ["read_offset", "read_weight"]
+__all__ = ["names_of", "read_offset", "read_weight"]
 
 
 def read_weight(sample_weight: Any, n_rows: int) -> Array:
@@ -44,6 +44,13 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool 
         row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
         raise DataError(f"offset must be finite; row {row} is not.")
     return np.broadcast_to(given, (n_rows, n_outputs))
+
+
+def names_of(given: Any) -> list[str]:
+    """Return what a series or the columns of a frame are called; nothing where there is no name."""
+    columns = getattr(given, "column_names", getattr(given, "columns", None))
+    found = (getattr(given, "name", None),) if columns is None else columns
+    return [str(name) for name in found if name not in (None, "")]
 
 
 def _floats(values: Any, name: str) -> Array:
