@@ -148,6 +148,7 @@ def test_with_an_exposure_d2_is_that_of_rates_weighted_by_it() -> None:
     assert found["D²"].value == pytest.approx(expected)
     constant = truth.sum() / exposure.sum() * exposure
     assert found["Poisson deviance"].baseline == pytest.approx(metrics.mean_poisson_deviance(truth, constant))
+    assert found["D²"].baseline == 0
     assert found.baseline == "one rate for all"
 
 

@@ -46,7 +46,8 @@ def share_explained(errors: Array, of_constant: Callable[[Array], Array]) -> Sta
     def value(weight: Array) -> float:
         left, most = float(weight @ errors), float(weight @ of_constant(weight))
         if most > 1e-290:
-            return 1 - left / most
+            share = 1 - left / most
+            return share if abs(share) > 1e-12 else 0.0  # the constant itself explains nothing, in any digit
         return 1.0 if left <= 1e-290 else 0.0
 
     return value
