@@ -43,12 +43,12 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The dumb rule: one number, beside the offset where there is one, or the shares of the classes.
+    """The dumb rule: one score for all, to which the offset is added where there is one, or the shares of the classes.
 
-    With a log link and an offset, the number is a rate: sum of the targets over sum of the exposures.
+    With a log link and an offset, the score is the logarithm of a rate: sum of the targets over sum of the exposures.
     """
 
-    values: tuple[float, ...]  # per output, or per class
+    values: tuple[float, ...]  # scores per output, or shares per class
     is_shares: bool = False
     level: float | None = None  # a quantile, rather than the mean
     has_offset: bool = False
@@ -68,7 +68,9 @@ class Baseline:
     @staticmethod
     def of_moments(moments: TargetMoments, link: Link, *, has_offset: bool = False) -> "Baseline":
         """Return the rule that knows the means of targets and offsets."""
-        values = moments.level / np.exp(moments.log_exposure) if link.name == "log" else moments.mean
+        values = moments.mean
+        if link.name == "log":
+            values = np.log(np.maximum(moments.level, 1e-300)) - moments.log_exposure
         return Baseline(tuple(values.tolist()), has_offset=has_offset, link=link.name)
 
     @staticmethod
@@ -96,11 +98,9 @@ class Baseline:
     def predict(self, n_rows: int, offset: Array | None) -> Array:
         """Return what the rule predicts, (row, output) or (row, class)."""
         values = np.broadcast_to(np.array(self.values), (n_rows, len(self.values)))
-        if offset is None or self.is_shares:
+        if self.is_shares:
             return values
-        if self.link == "log":
-            return np.asarray(values * link_named("log").inverse(offset))
-        return np.asarray(values + offset)
+        return link_named(self.link).inverse(values if offset is None else values + offset)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON values, as a model file has it."""

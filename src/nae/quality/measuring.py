@@ -305,10 +305,10 @@ def _is_right(codes: IntArray, chance: Array) -> Array:
 
 
 def _exposure(truth: Array, offset: Array | None, link: str) -> Array:
-    """Return what every row counts for beneath a log link, (row, output)."""
+    """Return what every row counts for beneath a log link, (row, output), up to a factor."""
     if offset is None or link != "log":
         return np.ones_like(truth)
-    return np.exp(np.broadcast_to(offset, truth.shape))
+    return np.asarray(np.exp(np.broadcast_to(offset - offset.max(axis=0), truth.shape)))
 
 
 def _average(each: Sequence[Statistic]) -> Statistic:
