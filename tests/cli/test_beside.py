@@ -178,3 +178,8 @@ def test_models_of_different_losses_are_compared(nae: Command, place: Path, tmp_
     assert re.search(r"Poisson deviance[ │]+[\d.]+[ │]+–", out)
     assert re.search(r"RMSE[ │]+[\d.]+[ │]+[\d.]+", out)
     assert library.load(path).offset_names is None
+    code, out, said = nae("compare", path, place / "rate.nae", place / "claims.csv")
+    assert code == 0, said
+    assert re.search(r"R²[ │]+-?[\d.]+[ │]+–", out)
+    assert "deviance" not in out
+    assert "D²" not in out  # of another loss it would not mean the same

@@ -19,7 +19,7 @@ from nae.cli.quality import read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import find_test_rows
 from nae.errors import ConfigError, DataError
-from nae.quality import Quality, measure
+from nae.quality import OF_ANY_LOSS, Criterion, Quality, measure
 from nae.tables import TableModel
 
 __all__ = ["compare"]
@@ -102,9 +102,13 @@ def _shared_test_rows(rivals: list[_Rival], target: AnyArray) -> IntArray | None
 
 
 def _quality_table(rivals: list[_Rival], found: list[Quality], where: str) -> Table:
-    """Return the measures of all models; those of other losses have some that the first one has not."""
+    """Return the measures of all models; of a loss that is not the first one's, those that mean the same."""
     table = make_table(f"On {where}", "", *(one.name for one in rivals), "knows only the average")
-    each = [{one.name: one for one in quality} for quality in found]
+    first = Criterion.of(rivals[0].model.training)
+    each = [
+        {one.name: one for one in quality if one.name in OF_ANY_LOSS or Criterion.of(rival.model.training) == first}
+        for rival, quality in zip(rivals, found, strict=True)
+    ]
     for name in dict.fromkeys(name for measures in each for name in measures):
         shown = [digits(measures[name].value) if name in measures else "–" for measures in each]
         rule = next(measures[name].baseline for measures in each if name in measures)

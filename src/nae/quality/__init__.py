@@ -7,6 +7,7 @@ the command line, reports, cards, the benchmarks) reads this module.
 from nae.quality.baseline import Baseline, Criterion
 from nae.quality.measuring import (
     MOST_ROWS,
+    OF_ANY_LOSS,
     Measure,
     Quality,
     explained,
@@ -19,6 +20,7 @@ from nae.quality.rows import MeasuredRows, check_offset, class_positions
 
 __all__ = [
     "MOST_ROWS",
+    "OF_ANY_LOSS",
     "Baseline",
     "Criterion",
     "Measure",

@@ -29,6 +29,9 @@ __all__ = [
 MOST_ROWS = 50_000
 """Rows beyond which no interval is computed: it would be narrow, and take seconds."""
 
+OF_ANY_LOSS = frozenset({"RMSE", "mean absolute error", "R²", "Gini"})
+"""Measures of numbers that mean the same whatever a model was fitted to; the others belong to one loss."""
+
 _COVERAGE = 95.0  # percent of the resamples that lie in an interval
 _BETTER_HIGH = frozenset({"R²", "D²", "Gini", "AUC", "average precision", "accuracy"})
 _TITLES = {
