@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import Split
 from benchmarks.store import Report
+from nae.quality import measure_classes, measure_numbers
 
 __all__ = ["influence", "score", "standard_error"]
 
 
 def score(report: Report, split: Split, predicted: NDArray[Any]) -> Report:
     """Return the report with the scores of its task."""
-    from sklearn.metrics import log_loss, roc_auc_score
-
     y = split.test.y
     if split.dataset.task == "regression":
-        return replace(report, rmse=float(np.sqrt(np.mean((predicted - y) ** 2))))
-    loss = float(log_loss(y, predicted, labels=np.arange(split.n_classes)))
+        numbers = measure_numbers(y.astype(np.float64)[:, None], predicted.astype(np.float64)[:, None])
+        return replace(report, rmse=numbers["RMSE"].value)
+    found = measure_classes(y.astype(np.int64), predicted)
     if split.dataset.task == "binary":
-        return replace(report, auc=float(roc_auc_score(y, predicted[:, 1])), log_loss=loss)
-    return replace(report, accuracy=float(np.mean(predicted.argmax(axis=1) == y)), log_loss=loss)
+        return replace(report, auc=found["AUC"].value, log_loss=found["log loss"].value)
+    return replace(report, accuracy=found["accuracy"].value, log_loss=found["log loss"].value)
 
 
 def influence(split: Split, predicted: NDArray[Any]) -> NDArray[np.float32]:

@@ -37,7 +37,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert loaded_by("import nae") == set()
 
 
-@pytest.mark.parametrize("name", ["TableModel", "Contributions", "load", "metrics", "presets", "datasets"])
+@pytest.mark.parametrize("name", ["TableModel", "Contributions", "load", "metrics", "presets", "quality", "datasets"])
 def test_a_part_that_needs_no_training_loads_nothing_heavy(name: str) -> None:
     assert loaded_by(f"from nae import {name}") == set()
 

@@ -19,9 +19,10 @@ _WHERE = {
     "metrics": "nae.metrics",
     "plots": "nae.plots",
     "presets": "nae.presets",
+    "quality": "nae.quality",
     "scan": "nae.scanning",
 }
-_MODULES = {"datasets", "metrics", "plots", "presets"}
+_MODULES = {"datasets", "metrics", "plots", "presets", "quality"}
 
 __all__ = [
     "ContributionTransformer",
@@ -38,6 +39,7 @@ __all__ = [
     "metrics",
     "plots",
     "presets",
+    "quality",
     "scan",
 ]
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from nae import metrics as metrics
     from nae import plots as plots
     from nae import presets as presets
+    from nae import quality as quality
     from nae.contributions import Contributions as Contributions
     from nae.estimators import NAEClassifier as NAEClassifier
     from nae.estimators import NAERegressor as NAERegressor

@@ -18,6 +18,7 @@ ORDER = (
     "datasets",
     "encoding",
     "tables",
+    "quality",
     "explanation",
     "metrics",
     "network",

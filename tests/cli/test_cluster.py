@@ -116,9 +116,9 @@ def members(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what is asked of a cluster that trains members; it does so here."""
     seen: dict[str, Any] = {}
 
-    def fit_members(estimator: Any, X: Any, y: Any, *, address: str) -> Any:
-        seen.update(address=address, n_rows=len(y), params=estimator.get_params())
-        return estimator.fit(X, y)
+    def fit_members(estimator: Any, X: Any, y: Any, *, address: str, **given: Any) -> Any:
+        seen.update(address=address, n_rows=len(y), params=estimator.get_params(), **given)
+        return estimator.fit(X, y, **given)
 
     monkeypatch.setattr("nae.cli.cluster.fit_members", fit_members)
     return seen
@@ -129,7 +129,7 @@ def test_members_of_one_table_are_trained_by_a_cluster_and_tested_here(
 ) -> None:
     path = tmp_path / "m.nae"
     words = ("fit", folder / "homes.parquet", "-t", "price", "--ignore", "sold", "-o", path, "--epochs", 2)
-    code, out, err = nae(*words, "--members", 2, "--ray", "--by", "members")
+    code, out, err = nae(*words, "--members", 2, "--weight", "garden", "--ray", "--by", "members")
     assert code == 0, err
     assert "training 2 members as jobs of the Ray at local" in err
     assert "RMSE" in out

@@ -4,18 +4,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.metrics import log_loss, roc_auc_score
 
 from nae.cli.columns import align, check_finite, find_column, remarks
 from nae.cli.console import digits
-from nae.cli.options import parse_additivity, parse_duration
-from nae.cli.quality import _auc, _measure_classes, _measure_numbers
+from nae.cli.options import parse_additivity, parse_class_weight, parse_duration
+from nae.cli.quality import quality_table
 from nae.cli.reading import read_file
 from nae.cli.splits import split_rows
 from nae.cli.writing import check_output, write_table
 from nae.encoding import Schema
 from nae.encoding.schema import Category, Number
 from nae.errors import ConfigError, DataError
+from nae.quality import Measure, Quality
 from tests.cli.conftest import Command
 
 TABLE = pa.table({"a": [1.5, None], "b": ["x", 'y,"z']})
@@ -40,29 +40,21 @@ def test_additivity_is_a_number_or_left_to_the_estimator() -> None:
     assert parse_additivity(None) is None
 
 
-def test_ranking_is_measured_as_scikit_learn_does() -> None:
-    random = np.random.default_rng(0)
-    truth, score = random.integers(0, 2, size=200), random.integers(0, 9, size=200) / 9  # many ties
-    assert _auc(truth == 1, score) == pytest.approx(roc_auc_score(truth, score))
+def test_class_weights_are_balanced_or_named() -> None:
+    assert parse_class_weight(None) is None
+    assert parse_class_weight(["balanced"]) == "balanced"
+    assert parse_class_weight(["yes=3", "a=b=0.5"]) == {"yes": 3.0, "a=b": 0.5}
 
 
-def test_classes_are_measured_as_scikit_learn_does() -> None:
-    random = np.random.default_rng(0)
-    codes, found = random.integers(0, 3, size=200), random.dirichlet(np.ones(3), size=200)
-    rule = np.full((200, 3), 1 / 3)
-    measures = {one.name: one for one in _measure_classes(codes, found, rule)}
-    assert measures["log loss"].value == pytest.approx(log_loss(codes, found))
-    assert measures["log loss"].baseline == pytest.approx(np.log(3))
-    assert measures["accuracy"].value == np.mean(found.argmax(axis=1) == codes)
+@pytest.mark.parametrize("words", [["yes"], ["yes=much"], ["=3"], ["balanced", "yes=3"]])
+def test_a_class_weight_that_is_none_is_an_error(words: list[str]) -> None:
+    with pytest.raises(ConfigError, match="must be balanced, or a class and its weight such as yes=3; got"):
+        parse_class_weight(words)
 
 
-def test_numbers_are_measured_beside_the_mean() -> None:
-    truth = np.array([1.0, 2.0, 6.0])
-    measures = {one.name: one for one in _measure_numbers(truth, truth + np.array([1.0, -1.0, 1.0]), np.full(3, 3.0))}
-    assert measures["RMSE"].value == 1
-    assert measures["RMSE"].baseline == pytest.approx(np.sqrt(14 / 3))
-    assert measures["mean absolute error"].value == 1
-    assert measures["R²"].baseline == pytest.approx(0)
+def test_what_is_equal_is_called_the_same() -> None:
+    quality = Quality((Measure("RMSE", 1.0, 1.00001, "lower"), Measure("R²", 0.5, 0.0, "higher")), 9, "the mean")
+    assert list(quality_table("", quality).columns[3].cells) == ["the same", "+0.500"]
 
 
 def test_a_split_keeps_the_share_of_every_class() -> None:

@@ -194,7 +194,7 @@ def test_weights_offset_and_evaluation_set_are_routed(table, numbers, labels):
 
     with sklearn.config_context(enable_metadata_routing=True):
         model = Recording(**FAST).set_fit_request(sample_weight=True, eval_set=True, offset=True)
-        model = model.set_score_request(sample_weight=True)
+        model = model.set_score_request(sample_weight=True, offset=True)
         found = cross_validate(
             make_pipeline(FunctionTransformer(), model),
             table,

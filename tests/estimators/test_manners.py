@@ -44,7 +44,7 @@ def test_the_model_knows_how_it_was_trained(X, y):
     assert training["loss"] == "huber"
     assert training["n_epochs"] == model.n_iter_ == 5
     assert training["best_epoch"] == model.history_.best_epoch
-    assert training["validation_loss"] == model.history_[model.history_.best_epoch - 1].validation
+    assert training["validation_loss"] == model.history_.best_validation
     assert json.loads(json.dumps(training)) == training
 
 

@@ -92,7 +92,7 @@ def test_one_block_gives_the_model_of_memory(table, folder, case):
         table.select(FEATURES),
         table.column(y).to_numpy(),
         sample_weight=None if weight is None else table.column(weight).to_numpy(),
-        offset=None if offset is None else table.column(offset).to_numpy(),
+        offset=None if offset is None else table.select([offset]),
     )
     assert_same_model(streamed, resident)
 

@@ -11,6 +11,7 @@ from nae.errors import DataError, UserError
 from nae.explanation import LocalExplanation, with_statistics
 from nae.explanation.context import raw_parts
 from nae.explanation.reference import MeanGate
+from nae.plots.layouts.bars import lay_out_waterfall
 from nae.tables import TableModel, load, save
 from tests.explanation.examples import explained_model, raw_part_oracle, remembering
 from tests.laws.models import make_model, make_table, models_with_tables, permuted
@@ -256,3 +257,39 @@ def test_what_is_wrong_with_a_call_is_said() -> None:
         replace(model, statistics=None).explain_local(table)
     with pytest.raises(UserError, match="No feature is called 'f9'"):
         model.explain_local(table).feature_index("f9")
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_an_offset_is_part_of_the_score_and_of_no_contribution(n_outputs: int) -> None:
+    model, columns = explained_model(1, n_outputs=n_outputs)
+    offset = np.arange(12.0)[:, None] * np.arange(1, n_outputs + 1)
+    found, without = model.explain_local(columns, offset=offset), model.explain_local(columns)
+    np.testing.assert_array_equal(found.values, without.values)
+    np.testing.assert_allclose(found.score, without.score + offset)
+    np.testing.assert_allclose(found.prediction, model.link.inverse(found.score))
+    np.testing.assert_allclose(found[3].base, [model.intercept + offset[3]])
+    again = LocalExplanation.from_json(found.to_json())
+    np.testing.assert_array_equal(again.offset, offset)
+    assert "offset 3" in repr(found[3])
+    layout = lay_out_waterfall(found, 3, output=0)
+    assert layout.steps[0].start == pytest.approx(model.intercept[0] + 3)
+    assert layout.steps[-1].end == pytest.approx(found.score[3, 0])
+    assert layout.base_name == "intercept and offset"
+    data = found.data(3)["extra"]
+    assert data["names"] == ["Intercept", "Offset"]
+    assert np.ravel(data["scores"][1])[0] == 3
+
+
+def test_an_explanation_written_before_there_were_offsets_is_read() -> None:
+    model, columns = explained_model(1)
+    content = model.explain_local(columns).to_dict()
+    del content["offset"]
+    assert LocalExplanation.from_dict(content).offset is None
+
+
+def test_shap_starts_where_the_sum_does() -> None:
+    pytest.importorskip("shap")
+    model, columns = explained_model(1)
+    found = model.explain_local(columns, offset=np.arange(12.0))
+    shown = found.to_shap()
+    np.testing.assert_allclose(shown.base_values + shown.values.sum(axis=1), found.score[:, 0])

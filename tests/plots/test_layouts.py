@@ -240,7 +240,7 @@ def test_the_importance_of_classes_is_over_all_of_them_or_one() -> None:
 def test_a_waterfall_leads_from_the_intercept_to_the_score() -> None:
     local = local_of()
     layout = lay_out_waterfall(local, 2)
-    assert layout.steps[0].start == layout.intercept == local.intercept[0]
+    assert layout.steps[0].start == layout.base == local.intercept[0]
     assert layout.steps[-1].end == pytest.approx(local.score[2, 0])
     for one, two in zip(layout.steps, layout.steps[1:], strict=False):
         assert one.end == pytest.approx(two.start)

@@ -80,6 +80,42 @@ def test_the_page_opens_from_disk_without_a_word_or_a_request(opened: Opened, ca
     assert sections == ["top", "features", "what-if", "pairs", "rows", "caveats"]
 
 
+def line_model(start: float, end: float) -> TableModel:
+    """Return a model that follows the absolute loss, from ``start`` at 0 to ``end`` at 11."""
+    schema = Schema((Number("x", np.array([0.0, 11.0])),))
+    model = TableModel(
+        schema=schema,
+        experts=np.array([start, end, 0.0, 0.0]).reshape(4, 1, 1, 1),
+        gate=GateTables("additive", np.zeros((4, 1, 1)), np.zeros((1, 1))),
+        routing=SoftmaxRouting(1),
+        intercept=np.zeros(1),
+        link=LINKS["identity"],
+        training={"loss": "absolute", "baseline": {"values": [5.5], "level": 0.5}},
+    )
+    return with_statistics(model, {"x": np.arange(12.0)})
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ((5.5, 5.5), ("the same as the 3 of", "the same as the 0 of")),
+        ((0.5, 11.5), ("83% lower than the 3 of", "above the 0 of")),
+        ((11.0, 0.0), ("100% higher than the 3 of", "below the 0 of")),
+    ],
+)
+def test_a_measure_is_better_than_the_baseline_worse_or_the_same(
+    browser: Any, tmp_path: Path, ends: tuple[float, float], words: tuple[str, str]
+) -> None:
+    table = {"x": np.arange(12.0), "y": np.arange(12.0), "o": np.zeros(12)}
+    opened = open_page(browser, write_report(line_model(*ends), table, tmp_path / "r.html", target="y", offset="o"))
+    notes = opened.page.locator(".tile-note").all_inner_texts()
+    for note, word in zip(notes[:2], words, strict=True):
+        assert note.startswith(f"{word} always predicting the median")
+        assert "Of 100 samples of as many rows, 95 lie between" in note
+    assert "An offset is added to the score" in opened.page.locator(".notice").inner_text()
+    opened.page.context.close()
+
+
 def test_the_policy_stops_a_request_and_a_script(opened: Opened) -> None:
     outcome = opened.page.evaluate(
         """async () => {
@@ -382,7 +418,7 @@ def test_a_model_of_a_constant_says_so_without_a_sign_or_a_share_of_nothing(brow
         page.locator(f"#{section}").scroll_into_view_if_needed()
     page.wait_for_timeout(100)
     text = page.locator("body").inner_text()
-    assert "as good as the 0 of always predicting the mean" in text
+    assert "the same as the 0 of always predicting the mean" in text
     assert not re.search(r"NaN|∞|-0(\.0+)?(?![.\d])|0\.0000", text)
     found.assert_quiet(path)
     page.context.close()

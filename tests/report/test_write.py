@@ -13,6 +13,7 @@ from nae.encoding import Category, Columns, Number, Schema
 from nae.errors import ConfigError, DataError, UserError
 from nae.explanation import with_statistics
 from nae.links import LINKS
+from nae.quality import measure
 from nae.report import write_report
 from nae.report.density import MOST_PAIRS
 from nae.tables import GateTables, SoftmaxRouting, TableModel
@@ -203,6 +204,34 @@ def test_where_rows_lie_takes_little_of_a_page(tmp_path: Path) -> None:
     content = Page(write_report(model, table_of(columns), tmp_path / "r.html")).content["density"]
     assert len(content["pairs"]) == MOST_PAIRS
     assert len(json.dumps(content)) < 330 * MOST_PAIRS
+
+
+def test_rows_are_measured_and_shown_with_their_offset_and_weight(tmp_path: Path) -> None:
+    model, columns = explained_model(1)
+    model = model.with_training(offset=["o"])
+    offset, weight, truth = np.arange(12.0), np.arange(12.0) % 3, np.arange(12.0) ** 2
+    path = tmp_path / "r.html"
+    for table, given in (
+        (table_of(columns, y=truth, o=offset, w=weight), {}),
+        (table_of(columns, y=truth, other=offset, w=weight), {"offset": "other"}),
+    ):
+        content = Page(write_report(model, table, path, target="y", sample_weight="w", **given)).content
+        np.testing.assert_allclose(np.ravel(content["rows"]["score"]), model.decision_function(columns) + offset)
+        expected = measure(model, columns, truth, sample_weight=weight, offset=offset)
+        assert content["quality"]["nRows"] == 8
+        for shown, one in zip(content["quality"]["scores"], expected, strict=True):
+            assert (shown["name"], shown["model"], shown["baseline"]) == (one.title, one.value, one.baseline)
+            assert tuple(shown["interval"]) == one.interval
+        assert content["offsetNote"].startswith("An offset (o) is added to the score, and is no feature. The rows")
+    with pytest.raises(DataError, match=r"its offset was 'o', and none was given. Name its column: offset="):
+        write_report(model, table_of(columns, y=truth), path, target="y")
+    with pytest.raises(DataError, match=r"The weight must be a column of the table; 'ww' is none. Did you mean 'w'"):
+        write_report(model, table, path, target="y", offset="other", sample_weight="ww")
+
+
+def test_a_model_without_an_offset_says_nothing_of_one(tmp_path: Path) -> None:
+    model, columns = explained_model(1)
+    assert "offsetNote" not in Page(write_report(model, table_of(columns), tmp_path / "r.html")).content
 
 
 def test_a_class_is_known_by_any_way_of_writing_it(tmp_path: Path) -> None:

@@ -27,7 +27,14 @@ export interface FeaturePayload {
 
 export interface Quality {
   nRows: number;
-  scores: { name: string; better: "lower" | "higher"; model: number; baseline: number }[];
+  scores: {
+    name: string;
+    better: "lower" | "higher";
+    model: number;
+    baseline: number;
+    /** Where 95 of 100 samples of the rows put the model's value. */
+    interval: [number, number] | null;
+  }[];
   baseline: string;
 }
 
@@ -90,6 +97,8 @@ export interface Payload {
   caps: Cap[];
   training: { nRows?: number; nHeldOut?: number; loss?: string; heldOutLoss?: number };
   quality: Quality | null;
+  /** What a reader must know of a model that was fitted with an offset. */
+  offsetNote?: string;
   rows: RowsPayload;
   /** Null when the report carries no rows. */
   density: DensityPayload | null;

@@ -46,6 +46,7 @@ export class TopSection {
         "The whole model is inside this page; nothing you do here leaves it.",
       ),
       this.reduction(),
+      payload.offsetNote ? h("p", { class: "notice", role: "note" }, payload.offsetNote) : null,
       h("div", { class: "top-grid" }, this.tiles, this.figure),
     );
     state.on("output", () => this.draw());
@@ -85,22 +86,23 @@ export class TopSection {
       ];
     }
     return quality.scores.slice(0, 2).map((score, at) => {
-      const gain = score.better === "lower" ? 1 - score.model / score.baseline : score.model - score.baseline;
-      const words = !Number.isFinite(gain) // nothing is a share of nothing
-        ? score.model > 0
-          ? "above"
-          : "as good as"
-        : score.better === "lower"
-          ? `${percent(Math.abs(gain))} ${gain >= 0 ? "lower" : "higher"} than`
-          : gain >= 0
-            ? "above"
-            : "below";
+      const [value, rule] = [number(score.model, 4), number(score.baseline, 4)];
+      const gain = 1 - score.model / score.baseline;
+      const isShare = score.better === "lower" && score.baseline > 0; // nothing is a share of nothing
+      const size = percent(Math.abs(gain), Math.abs(gain) < 0.01 ? 2 : 0);
+      const words =
+        value === rule
+          ? "the same as"
+          : isShare
+            ? `${size} ${gain > 0 ? "lower" : "higher"} than`
+            : score.model > score.baseline
+              ? "above"
+              : "below";
+      const spread = score.interval
+        ? ` Of 100 samples of as many rows, 95 lie between ${number(score.interval[0], 4)} and ${number(score.interval[1], 4)}.`
+        : "";
       const rows = at === 0 ? ` Measured on ${whole(quality.nRows)} rows given to this report.` : "";
-      return tile(
-        number(score.model, 4),
-        [score.name],
-        [`${words} the ${number(score.baseline, 4)} of ${quality.baseline}.${rows}`],
-      );
+      return tile(value, [score.name], [`${words} the ${rule} of ${quality.baseline}.${spread}${rows}`]);
     });
   }
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,9 +28,19 @@ Predict = Callable[[pa.Table], pa.Table]
 
 
 def predict_files(
-    model: TableModel, sources: list[str], folder: Path, predict: Predict, *, form: str | None, on_bad_rows: str
+    model: TableModel,
+    sources: list[str],
+    folder: Path,
+    predict: Predict,
+    *,
+    numbers: Sequence[str] = (),
+    form: str | None,
+    on_bad_rows: str,
 ) -> None:
-    """Write the predictions of every file to a file of the same name in ``folder``; those that exist are kept."""
+    """Write the predictions of every file to a file of the same name in ``folder``; those that exist are kept.
+
+    ``numbers`` names columns besides the features that must hold numbers.
+    """
     if form is not None and form not in FORMATS.values():
         known = sorted(set(FORMATS.values()))
         raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known, is_listed=True)}")
@@ -44,7 +54,9 @@ def predict_files(
     n_rows, bad_rows = 0, BadRows()
     todo = {path: output for path, output in outputs.items() if not output.exists()}
     for path, output in todo.items():
-        n_here = _predict_file(model, path, output, predict, on_bad_rows=on_bad_rows, bad_rows=bad_rows)
+        n_here = _predict_file(
+            model, path, output, predict, numbers=numbers, on_bad_rows=on_bad_rows, bad_rows=bad_rows
+        )
         n_rows += n_here
         say(f"wrote {counted(n_here, 'prediction')} to {output}.")
     if len(todo) < len(outputs):
@@ -77,7 +89,14 @@ def _ending(path: str) -> str:
 
 
 def _predict_file(
-    model: TableModel, path: str, output: Path, predict: Predict, *, on_bad_rows: str, bad_rows: BadRows
+    model: TableModel,
+    path: str,
+    output: Path,
+    predict: Predict,
+    *,
+    numbers: Sequence[str],
+    on_bad_rows: str,
+    bad_rows: BadRows,
 ) -> int:
     rows = scan(path, on_bad_rows=on_bad_rows)
     if model.schema.has_names:
@@ -89,6 +108,7 @@ def _predict_file(
         rows = rows.with_numbers(
             [found[one.name] for one in model.schema.features if isinstance(one, Number) and not one.is_boolean]
         )
+    rows = rows.with_numbers([rows.find(name) for name in numbers])
     partial = output.with_name(f".{output.name}.partial")
     n_rows = 0
     try:

@@ -20,12 +20,12 @@ __all__ = ["fit_on_cluster", "train_members"]
 
 
 def train_members(
-    estimator: "NAEClassifier | NAERegressor", X: pa.Table, y: Any, recipe: Recipe
+    estimator: "NAEClassifier | NAERegressor", X: pa.Table, y: Any, recipe: Recipe, **given: Any
 ) -> "NAEClassifier | NAERegressor":
     """Fit an estimator whose members are jobs of the recipe's cluster."""
     if not recipe.is_quiet:
         say(f"training {counted(estimator.n_members, 'member')} as jobs of the Ray at {recipe.cluster}.")
-    return fit_members(estimator, X, y, address=recipe.cluster)
+    return fit_members(estimator, X, y, address=recipe.cluster, **given)
 
 
 def fit_on_cluster(
@@ -40,6 +40,8 @@ def fit_on_cluster(
         "max_epochs": recipe.max_epochs,
         "time_limit": recipe.time_limit,
         "loss": recipe.loss,
+        "class_weight": recipe.class_weight,
+        "n_jobs": recipe.n_jobs,
         "feature_types": dict.fromkeys(recipe.categories, "category") or None,
         "random_state": recipe.seed,
     }
@@ -53,13 +55,15 @@ def fit_on_cluster(
         {name: value for name, value in given.items() if value is not None},
         task=task.value,
         ignore=ignore,
+        sample_weight=recipe.beside.weight,
+        offset=recipe.beside.offset or None,
         address=address,
     )
     if not recipe.is_quiet:
         facts = model.training
         trained = counted(facts["n_epochs"], "epoch")
         say(f"trained for {trained} and kept number {facts['best_epoch']} ({facts['stopped']}).")
-    return model.with_training(target=target)
+    return model.with_training(target=target, **recipe.beside.facts())
 
 
 def _choose_task(data: Sequence[str], target: str, recipe: Recipe) -> tuple[Task, str]:

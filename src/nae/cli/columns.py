@@ -13,7 +13,7 @@ import pyarrow.compute
 from nae.encoding.schema import Category, Schema
 from nae.errors import DataError, did_you_mean
 
-__all__ = ["align", "check_finite", "column_of", "find_column", "remarks"]
+__all__ = ["align", "check_finite", "column_of", "find_column", "remarks", "to_numbers"]
 
 _LONG = 20  # rows from which on a column that counts them is an index
 
@@ -44,7 +44,7 @@ def align(table: pa.Table, schema: Schema) -> pa.Table:
     columns = []
     for feature, name in zip(schema.features, found, strict=True):
         column = column_of(table, name)
-        columns.append(column if isinstance(feature, Category) else _as_numbers(column, name))
+        columns.append(column if isinstance(feature, Category) else to_numbers(column, name))
     return pa.table(columns, names=list(schema.names))
 
 
@@ -88,7 +88,8 @@ def _is_index(column: pa.ChunkedArray) -> bool:
     return bool(values[0] in (0, 1) and np.array_equal(values, np.arange(values[0], values[0] + len(values))))
 
 
-def _as_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return a column of texts as numbers; text that is none is an error with its row."""
     if not _is_text(column.type):
         return column
     for row, value in enumerate(column.to_pylist(), start=1):

@@ -1,5 +1,6 @@
 """``nae compare``: models on the same rows, and how far they disagree."""
 
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated
@@ -9,14 +10,16 @@ import pyarrow as pa
 import typer
 from rich.table import Table
 
-from nae._typing import AnyArray, IntArray
+from nae._typing import AnyArray, Array, IntArray
+from nae.cli.beside import find_remembered
 from nae.cli.columns import align, column_of, find_column
 from nae.cli.console import digits, make_table, out
-from nae.cli.options import load_model
-from nae.cli.quality import Baseline, Measure, measure, read_target
+from nae.cli.options import OffsetColumns, WeightColumn, load_model
+from nae.cli.quality import read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import find_test_rows
 from nae.errors import ConfigError, DataError
+from nae.quality import OF_ANY_LOSS, Criterion, Quality, measure
 from nae.tables import TableModel
 
 __all__ = ["compare"]
@@ -29,6 +32,8 @@ def compare(
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="The target's column; the first model remembers its own.")
     ] = None,
+    offset: OffsetColumns = None,
+    weight: WeightColumn = None,
 ) -> None:
     """Compare models on the same rows: quality, additivity, what matters, and how far they disagree."""
     if len(files) < 3:
@@ -41,18 +46,41 @@ def compare(
     table = read_file(data)
     name = _target_name(models[0], table, target)
     y = read_target(column_of(table, name), name, classes=models[0].classes or None)
-    rows = [align(table, model.schema) for model in models]
-    shared = _shared_test_rows(models, rows, y)
+    rivals = [_rival(name, model, table, offset, weight) for name, model in zip(names, models, strict=True)]
+    shared = _shared_test_rows(rivals, y)
     where = f"{table.num_rows:,} rows; a model may have been trained on them"
     if shared is not None:
         where = f"{len(shared):,} rows that no model was trained on"
-        y, rows = y[shared], [part.take(shared) for part in rows]
-    rule = Baseline.from_training(models[0])
-    measures = [measure(model, part, y, baseline=rule) for model, part in zip(models, rows, strict=True)]
+        y, rivals = y[shared], [one.take(shared) for one in rivals]
+    found = [_measure(one, y) for one in rivals]
     console = out()
-    console.print(_quality_table(names, models, measures, where), _importance_table(names, models), sep="\n")
-    for (i, first), (j, second) in combinations(enumerate(models), 2):
-        console.print(f"{names[i]} and {names[j]}: {_difference(first, rows[i], second, rows[j])}", soft_wrap=True)
+    console.print(_quality_table(rivals, found, where), _importance_table(names, models), sep="\n")
+    for first, second in combinations(rivals, 2):
+        console.print(f"{first.name} and {second.name}: {_difference(first, second)}", soft_wrap=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rival:
+    """A model with the rows it is measured on."""
+
+    name: str
+    model: TableModel
+    rows: pa.Table
+    offset: Array | None
+    weight: Array | None
+
+    def take(self, rows: IntArray) -> "_Rival":
+        offset, weight = (None if part is None else part[rows] for part in (self.offset, self.weight))
+        return replace(self, rows=self.rows.take(rows), offset=offset, weight=weight)
+
+
+def _measure(rival: _Rival, target: AnyArray) -> Quality:
+    return measure(rival.model, rival.rows, target, sample_weight=rival.weight, offset=rival.offset, n_resamples=0)
+
+
+def _rival(name: str, model: TableModel, table: pa.Table, offset: list[str] | None, weight: str | None) -> _Rival:
+    beside = find_remembered(model, table, offset, weight)
+    return _Rival(name, model, align(table, model.schema), beside.offset_of(table), beside.weight_of(table))
 
 
 def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str:
@@ -62,22 +90,31 @@ def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str:
     return find_column(str(wanted), table, role="target column")
 
 
-def _shared_test_rows(models: list[TableModel], rows: list[pa.Table], target: AnyArray) -> IntArray | None:
+def _shared_test_rows(rivals: list[_Rival], target: AnyArray) -> IntArray | None:
     """Return the rows that all models were tested on; None where one does not say, or none is left."""
     shared: IntArray | None = None
-    for model, part in zip(models, rows, strict=True):
-        found = find_test_rows(model, part, target)
+    for one in rivals:
+        found = find_test_rows(one.model, one.rows, target)
         if found is None:
             return None
         shared = found if shared is None else np.intersect1d(shared, found)
     return shared if shared is not None and len(shared) else None
 
 
-def _quality_table(names: list[str], models: list[TableModel], measures: list[list[Measure]], where: str) -> Table:
-    table = make_table(f"On {where}", "", *names, "knows only the average")
-    for found in zip(*measures, strict=True):
-        table.add_row(found[0].name, *(digits(one.value) for one in found), digits(found[0].baseline))
+def _quality_table(rivals: list[_Rival], found: list[Quality], where: str) -> Table:
+    """Return the measures of all models; of a loss that is not the first one's, those that mean the same."""
+    table = make_table(f"On {where}", "", *(one.name for one in rivals), "knows only the average")
+    first = Criterion.of(rivals[0].model.training)
+    each = [
+        {one.name: one for one in quality if one.name in OF_ANY_LOSS or Criterion.of(rival.model.training) == first}
+        for rival, quality in zip(rivals, found, strict=True)
+    ]
+    for name in dict.fromkeys(name for measures in each for name in measures):
+        shown = [digits(measures[name].value) if name in measures else "–" for measures in each]
+        rule = next(measures[name].baseline for measures in each if name in measures)
+        table.add_row(name, *shown, digits(rule))
     table.add_section()
+    models = [one.model for one in rivals]
     explanations = [model.explain_global() for model in models]
     table.add_row("weighted additivity", *(f"{one.additivity_weighted:.2f}" for one in explanations), "")
     table.add_row("interaction share", *(f"{one.interaction_share:.2f}" for one in explanations), "")
@@ -101,13 +138,13 @@ def _importance_table(names: list[str], models: list[TableModel]) -> Table:
     return table
 
 
-def _difference(first: TableModel, X: pa.Table, second: TableModel, other: pa.Table) -> str:
-    if first.classes:
-        one, two = first.predict_proba(X), second.predict_proba(other)
+def _difference(first: _Rival, second: _Rival) -> str:
+    if first.model.classes:
+        one, two = (each.model.predict_proba(each.rows, offset=each.offset) for each in (first, second))
         same = float(np.mean(one.argmax(axis=1) == two.argmax(axis=1)))
         most = float(np.abs(one - two).max())
         return f"the same class for {100 * same:.1f} % of the rows; probabilities differ by {most:.3g} at most."
-    one, two = first.predict(X), second.predict(other)
+    one, two = (each.model.predict(each.rows, offset=each.offset) for each in (first, second))
     gap = np.abs(one - two)
     return f"predictions differ by {digits(gap.mean())} on average and by {digits(gap.max())} at most."
 

@@ -7,9 +7,10 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from nae.cli.beside import find_beside, note_offset
 from nae.cli.columns import align
 from nae.cli.console import digits, make_table, out
-from nae.cli.options import Json, ModelFile, load_model
+from nae.cli.options import Json, ModelFile, OffsetColumns, load_model
 from nae.cli.reading import read_file
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.explanation import InteractionExplanation, LocalExplanation
@@ -36,6 +37,7 @@ def explain(
     output: Annotated[
         str | None, typer.Option("--class", help="The class or target to explain, where there are several.")
     ] = None,
+    offset: OffsetColumns = None,
     as_json: Json = False,
 ) -> None:
     """Explain a model: all features, or one --feature, one --row, or a --pair."""
@@ -43,11 +45,13 @@ def explain(
         raise ConfigError("Only one of --row, --feature and --pair can be explained at once.")
     if (row is None) != (data is None):
         raise ConfigError("--row needs a table, and a table needs --row: nae explain m.nae data.csv --row 1.")
+    if offset and row is None:
+        raise ConfigError("--offset is for one row; give --row and a table, or leave it out.")
     tables = load_model(model)
     at = _output_index(tables, output)
     found: Serial
     if row is not None and data is not None:
-        found = _explain_row(tables, data, row)
+        found = _explain_row(tables, data, row, offset)
         shown = [_row_table(found, at, row)]
     elif pair is not None:
         found = tables.explain_interaction(*pair, resolution=48 if as_json else _PAIR_STEPS)
@@ -134,11 +138,15 @@ def _feature_table(model: TableModel, name: str, output: int) -> Table:
     return table
 
 
-def _explain_row(model: TableModel, data: str, row: int) -> LocalExplanation:
+def _explain_row(model: TableModel, data: str, row: int, offset: list[str] | None) -> LocalExplanation:
     table = read_file(data)
     if not 1 <= row <= table.num_rows:
         raise DataError(f"--row must be in [1, {table.num_rows}]; got {row}.")
-    return model.explain_local(align(table, model.schema).slice(row - 1, 1), n_causes=3)
+    one = table.slice(row - 1, 1)
+    base = find_beside(table, offset, None).offset_of(one)
+    if base is None:
+        note_offset(model)
+    return model.explain_local(align(table, model.schema).slice(row - 1, 1), offset=base, n_causes=3)
 
 
 def _row_table(explanation: LocalExplanation, output: int, row: int) -> Table:
@@ -165,8 +173,9 @@ def _row_table(explanation: LocalExplanation, output: int, row: int) -> Table:
             ),
         )
     score = float(explanation.score[0, output])
+    offset = "" if explanation.offset is None else f" + offset {digits(explanation.offset[0, output])}"
     table.caption = (
-        f"intercept {digits(explanation.intercept[output])} + contributions = score {digits(score)} of {what}; "
+        f"intercept {digits(explanation.intercept[output])}{offset} + contributions = score {digits(score)} of {what}; "
         f"prediction {digits(float(np.ravel(explanation.prediction[0])[output]))}"
     )
     return table

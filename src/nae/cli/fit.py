@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,17 +11,28 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from nae._typing import Array, IntArray
 from nae._words import counted, sized
+from nae.cli.beside import Beside, find_beside
 from nae.cli.columns import check_finite, column_of, find_column, remarks
 from nae.cli.console import out, say
-from nae.cli.options import DataFiles, OnBadRows, parse_additivity, parse_duration
+from nae.cli.options import (
+    DataFiles,
+    OffsetColumns,
+    OnBadRows,
+    WeightColumn,
+    parse_additivity,
+    parse_class_weight,
+    parse_duration,
+)
 from nae.cli.progress import Watch, watch_training
-from nae.cli.quality import Baseline, Measure, measure, quality_table, read_target
+from nae.cli.quality import quality_table, read_target
 from nae.cli.reading import is_streamed, read_file
 from nae.cli.splits import Split, describe_split, split_rows
 from nae.cli.writing import check_folder
 from nae.encoding.columns import is_missing
 from nae.errors import ConfigError, DataError
+from nae.quality import Quality, measure
 from nae.scanning import scan
 from nae.tables import TableModel
 
@@ -60,6 +71,10 @@ class Recipe:
     time_limit: float | None = None
     test_size: float = 0.2
     categories: tuple[str, ...] = ()
+    beside: Beside = field(default_factory=Beside)
+    """Columns of the offset and of the weights, as the command line names them."""
+    class_weight: str | dict[str, float] | None = None
+    n_jobs: int | None = None
     seed: int = 0
     device: str = "auto"
     is_quiet: bool = False
@@ -91,6 +106,13 @@ def fit(
     category: Annotated[
         list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
     ] = None,
+    offset: OffsetColumns = None,
+    weight: WeightColumn = None,
+    class_weight: Annotated[
+        list[str] | None,
+        typer.Option(help="What classes count for: balanced, or such as yes=3; may be repeated."),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads to train with.")] = None,
     on_bad_rows: OnBadRows = "error",
     cache: Annotated[str | None, typer.Option(help="Folder for the cache of a table read in pieces.")] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Read a single file in pieces, too.")] = False,
@@ -120,6 +142,9 @@ def fit(
         time_limit=None if time_limit is None else parse_duration(time_limit),
         test_size=test_size,
         categories=tuple(category or ()),
+        beside=Beside(tuple(offset or ()), weight),
+        class_weight=parse_class_weight(class_weight),
+        n_jobs=jobs,
         seed=seed,
         device=device,
         is_quiet=quiet,
@@ -153,7 +178,8 @@ def fit(
 def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | NAERegressor":
     """Fit, measure and describe a model of a table; what is said goes to the terminal."""
     name = find_column(target, table, role="target column")
-    features = [column for column in table.column_names if column != name]
+    beside = find_beside(table, recipe.beside.offset, recipe.beside.weight)
+    features = [column for column in table.column_names if column not in (name, *beside.names)]
     if not features:
         raise DataError(f"The table must have columns besides the target {name!r}; it has none.")
     check_finite(table, table.column_names)
@@ -166,30 +192,35 @@ def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | 
         _describe(table, features, len(y) - len(known), split, reason)
     X = table.select(features)
     rows, known_target = X.take(training), y[training] if is_classes else pa.table({name: y[training]})
+    offset, weight = beside.offset_of(table), beside.weight_of(table)
+    given = {"offset": _take(offset, training), "sample_weight": _take(weight, training)}
     if recipe.cluster is not None:
         from nae.cli.cluster import train_members
 
-        estimator = train_members(make_estimator(X, recipe, is_classes=is_classes), rows, known_target, recipe)
+        estimator = make_estimator(X, recipe, is_classes=is_classes)
+        estimator = train_members(estimator, rows, known_target, recipe, **given)
         is_interrupted = False
     else:
         estimator, is_interrupted = train_estimator(
-            X, recipe, lambda one, _: one.fit(rows, known_target), is_classes=is_classes
+            X, recipe, lambda one, _: one.fit(rows, known_target, **given), is_classes=is_classes
         )
     model = estimator.model_
-    baseline = Baseline.of(y[training], model.classes)
     rows = test if len(test) else training
-    measures = measure(model, X.take(rows), y[rows], baseline=baseline)
+    quality = measure(model, X.take(rows), y[rows], sample_weight=_take(weight, rows), offset=_take(offset, rows))
     if not recipe.is_quiet:
-        show_result(model, measures, baseline, n_test=len(split.test), is_interrupted=is_interrupted)
+        show_result(model, quality, n_test=len(split.test), is_interrupted=is_interrupted)
     estimator.model_ = model.with_training(
         target=name,
-        baseline=baseline.to_dict(),
+        **beside.facts(),
         n_test_rows=len(test),
-        quality={one.name: one.value for one in measures},
-        baseline_quality={one.name: one.baseline for one in measures},
+        **quality.to_training(),
         split=describe_split(X, y, test_size=recipe.test_size, seed=recipe.seed),
     )
     return estimator
+
+
+def _take(values: Array | None, rows: IntArray) -> Array | None:
+    return None if values is None else values[rows]
 
 
 def _model_path(data: str, output: str | None) -> Path:
@@ -233,9 +264,11 @@ def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
 
 
 def check_loss(recipe: Recipe, *, is_classes: bool) -> None:
-    """Complain about a loss where classes are predicted."""
+    """Complain about a loss where classes are predicted, and about their weights where they are not."""
     if is_classes and recipe.loss is not None:
         raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
+    if not is_classes and recipe.class_weight is not None:
+        raise ConfigError("--class-weight is for classes; numbers are predicted here. Leave it out, or use --weight.")
 
 
 def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClassifier | NAERegressor":
@@ -246,6 +279,8 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
     given: dict[str, Any] = {
         "n_members": recipe.n_members,
         "loss": recipe.loss,
+        "class_weight": recipe.class_weight,
+        "n_jobs": recipe.n_jobs,
         "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
     }
     estimator = (NAEClassifier if is_classes else NAERegressor)(
@@ -281,9 +316,7 @@ def _describe(table: pa.Table, features: list[str], n_without: int, split: Split
     say(f"{counted(len(split.training), 'row')} to train and validate on, {len(split.test):,} kept apart to test.")
 
 
-def show_result(
-    model: TableModel, measures: list[Measure], baseline: Baseline, *, n_test: int, is_interrupted: bool
-) -> None:
+def show_result(model: TableModel, quality: Quality, *, n_test: int, is_interrupted: bool) -> None:
     """Say how training ended and how good the model is."""
     training = model.training
     how = "Ctrl-C" if is_interrupted else training["stopped"]
@@ -291,7 +324,7 @@ def show_result(
     say(f"trained for {trained} and kept the best, number {training['best_epoch']} ({how}).")
     where = counted(n_test, "test row") if n_test else "the training rows: there are too few to test"
     console = out()
-    console.print(quality_table(f"Quality on {where}", measures, baseline.name))
+    console.print(quality_table(f"Quality on {where}", quality))
     explanation = model.explain_global()
     console.print(
         f"weighted additivity {explanation.additivity_weighted:.2f} "

@@ -15,9 +15,12 @@ __all__ = [
     "DataFiles",
     "Json",
     "ModelFile",
+    "OffsetColumns",
     "OnBadRows",
+    "WeightColumn",
     "load_model",
     "parse_additivity",
+    "parse_class_weight",
     "parse_duration",
 ]
 
@@ -33,6 +36,17 @@ DataFiles = Annotated[
 ]
 OnBadRows = Annotated[
     str, typer.Option("--on-bad-rows", help="Rows of several files that cannot be parsed: error, or skip and count.")
+]
+OffsetColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--offset",
+        help="A column that is added to the score: with a log link, the logarithm of the exposure. "
+        "Repeated where there is one per class or target.",
+    ),
+]
+WeightColumn = Annotated[
+    str | None, typer.Option("--weight", help="A column of weights: 2 is the row twice, 0 is the row absent.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
@@ -55,6 +69,24 @@ def parse_additivity(text: str | None) -> float | str | None:
         return None if text is None else float(text)
     except ValueError:
         return text
+
+
+def parse_class_weight(words: list[str] | None) -> str | dict[str, float] | None:
+    """Return ``balanced``, or the weight of every class that was named: ``yes=3``."""
+    if not words or words == ["balanced"]:
+        return words[0] if words else None
+    found = {}
+    for word in words:
+        name, _, weight = word.rpartition("=")
+        try:
+            found[name] = float(weight)
+        except ValueError:
+            name = ""
+        if not name:
+            raise ConfigError(
+                f"--class-weight must be balanced, or a class and its weight such as yes=3; got {word!r}."
+            )
+    return found
 
 
 def load_model(source: str) -> TableModel:

@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from nae._typing import Array
 from nae.cli.batch import predict_files
+from nae.cli.beside import find_beside, note_offset
 from nae.cli.columns import align
 from nae.cli.console import say
-from nae.cli.options import DataFiles, ModelFile, OnBadRows, load_model
+from nae.cli.options import DataFiles, ModelFile, OffsetColumns, OnBadRows, load_model
 from nae.cli.reading import is_streamed, read_file
 from nae.cli.writing import check_output, write_table
 from nae.errors import ConfigError
@@ -36,6 +38,7 @@ def predict(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="Also write what each feature contributed, with its bounds.")
     ] = False,
+    offset: OffsetColumns = None,
     on_bad_rows: OnBadRows = "error",
 ) -> None:
     """Predict every row of a table, or of many files into a folder.
@@ -47,10 +50,12 @@ def predict(
     if not is_many:
         check_output(output, form=form)
     tables = load_model(model)
+    if not offset:
+        note_offset(tables)
 
     def predicted(table: pa.Table) -> pa.Table:
         rows = align(table, tables.schema)
-        found = _predictions(tables, rows)
+        found = _predictions(tables, rows, find_beside(table, offset, None).offset_of(table))
         if contributions:
             found |= _contributions(tables, rows)
         if keep:
@@ -61,7 +66,7 @@ def predict(
     if is_many:
         if output == "-" or Path(output).is_file():
             raise ConfigError(f"Predictions of several files must go to a folder, such as -o out/; got {output!r}.")
-        predict_files(tables, data, Path(output), predicted, form=form, on_bad_rows=on_bad_rows)
+        predict_files(tables, data, Path(output), predicted, numbers=offset or (), form=form, on_bad_rows=on_bad_rows)
         return
     table = read_file(data[0])
     write_table(predicted(table), output, form=form)
@@ -69,13 +74,13 @@ def predict(
         say(f"wrote {table.num_rows:,} predictions to {output}.")
 
 
-def _predictions(model: TableModel, rows: pa.Table) -> dict[str, pa.Array]:
+def _predictions(model: TableModel, rows: pa.Table, offset: Array | None) -> dict[str, pa.Array]:
     if model.classes:
-        probability = model.predict_proba(rows)
+        probability = model.predict_proba(rows, offset=offset)
         best = np.array(model.classes, dtype=object)[probability.argmax(axis=1)]
         columns = {"prediction": pa.array(best, type=pa.string())}
         return columns | {f"probability of {name}": pa.array(probability[:, i]) for i, name in enumerate(model.classes)}
-    value = model.predict(rows)
+    value = model.predict(rows, offset=offset)
     if model.n_outputs == 1:
         return {"prediction": pa.array(value)}
     return {f"prediction of {name}": pa.array(value[:, i]) for i, name in enumerate(model.outputs)}

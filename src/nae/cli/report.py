@@ -8,9 +8,10 @@ import typer
 
 from nae._typing import IntArray
 from nae._words import sized
-from nae.cli.columns import align, column_of, find_column
+from nae.cli.beside import find_remembered
+from nae.cli.columns import align, column_of, find_column, to_numbers
 from nae.cli.console import say
-from nae.cli.options import DataFile, ModelFile, load_model
+from nae.cli.options import DataFile, ModelFile, OffsetColumns, WeightColumn, load_model
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import find_test_rows
@@ -28,6 +29,8 @@ def report(
     target: Annotated[
         str | None, typer.Option("--target", "-t", help="The target's column; the model remembers its own.")
     ] = None,
+    offset: OffsetColumns = None,
+    weight: WeightColumn = None,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
     max_rows: Annotated[int, typer.Option(help="Most rows of the table that go into the page.", min=0)] = 500,
 ) -> None:
@@ -41,15 +44,30 @@ def report(
     tables = load_model(model)
     table = read_file(data)
     name = _target_name(tables, table, target)
-    rows, row_numbers = align(table, tables.schema), None
+    beside = find_remembered(tables, table, offset, weight, is_measured=name is not None)
+    rows = features = align(table, tables.schema)
+    row_numbers = None
+    for column in beside.names:
+        if column not in rows.column_names:
+            rows = rows.append_column(column, to_numbers(column_of(table, column), column))
     if name is not None:
-        found = _test_rows(tables, rows, column_of(table, name), name)
+        found = _test_rows(tables, features, column_of(table, name), name)
         rows = rows.append_column(name, column_of(table, name))
         if found is not None:
             rows, row_numbers = rows.take(found), found + 1  # counted from 1, as everywhere on the command line
         where = "all rows of the table" if found is None else f"{len(found):,} rows the model was not trained on"
-        say(f"measuring on {where}.")
-    write_report(tables, rows, output, target=name, title=title, max_rows=max_rows, row_numbers=row_numbers)
+        say(f"measuring on {where}{beside.words}.")
+    write_report(
+        tables,
+        rows,
+        output,
+        target=name,
+        offset=beside.offset or None,
+        sample_weight=beside.weight,
+        title=title,
+        max_rows=max_rows,
+        row_numbers=row_numbers,
+    )
     say(f"wrote {output} ({sized(Path(output).stat().st_size)}); open it in a browser.")
 
 

@@ -40,7 +40,7 @@ def _facts(card: Card) -> list[str]:
         *(f"{name}: {value}" for name, value in card.measures),
     ]
     if card.quality:
-        found = ", ".join(f"{name} {digits(value)} (baseline {digits(rule)})" for name, value, rule in card.quality)
+        found = ", ".join(f"{one.name} {digits(one.value)} (baseline {digits(one.baseline)})" for one in card.quality)
         lines.append(f"quality on held-out rows: {found}")
     lines += [f"{name}: {value}" for name, value in card.training]
     return lines

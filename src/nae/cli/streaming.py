@@ -1,16 +1,19 @@
 """``nae fit`` of many files: the same as of one table, but the rows are never all in memory."""
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from nae._words import counted
+from nae.cli.beside import find_beside
 from nae.cli.columns import find_column
 from nae.cli.console import say
 from nae.cli.fit import Recipe, choose_task, show_result, train_estimator
-from nae.cli.quality import Baseline, measure, read_target
+from nae.cli.quality import read_target
 from nae.errors import ConfigError, DataError
+from nae.quality import measure
 from nae.scanning import Scan
 
 if TYPE_CHECKING:
@@ -26,10 +29,14 @@ def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERe
     """Fit, measure and describe a model of a scan; what is said goes to the terminal."""
     header = pa.schema([(name, pa.null()) for name in scan.columns]).empty_table()
     name = find_column(target, header, role="target column")
-    features = header.drop_columns([name])
+    beside = find_beside(header, recipe.beside.offset, recipe.beside.weight)
+    features = header.drop_columns([name, *beside.names])
     if not 0 <= recipe.test_size < 1:
         raise ConfigError(f"--test-size must be in [0, 1); got {recipe.test_size:g}.")
-    is_classes, reason = choose_task(recipe.task, glance(scan, name), name)
+    first = glance(scan, name)
+    is_classes, reason = choose_task(recipe.task, first, name)
+    if isinstance(recipe.class_weight, dict):
+        recipe = replace(recipe, class_weight=_typed(recipe.class_weight, first, name))
     scan = scan.where_known(name)
     training, test = scan.split(recipe.test_size, seed=recipe.seed) if recipe.test_size else (scan, None)
     if not recipe.is_quiet:
@@ -37,25 +44,39 @@ def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERe
     estimator, is_interrupted = train_estimator(
         features,
         recipe,
-        lambda one, watch: one.fit(training.with_progress(watch.show_pass), y=name),
+        lambda one, watch: one.fit(
+            training.with_progress(watch.show_pass),
+            y=name,
+            sample_weight=beside.weight,
+            offset=list(beside.offset) or None,
+        ),
         is_classes=is_classes,
     )
     model = estimator.model_
-    facts, baseline = model.training, Baseline.from_training(model) or Baseline()
+    facts = model.training
     rows = _sample(training if test is None else test, _TEST_ROWS, recipe.seed)
     y = read_target(rows.column(name), name, classes=model.classes if is_classes else None)
-    measures = measure(model, rows.drop_columns([name]), y, baseline=baseline)
+    quality = measure(
+        model,
+        rows.select(features.column_names),
+        y,
+        sample_weight=beside.weight_of(rows),
+        offset=beside.offset_of(rows),
+    )
     n_test = 0 if test is None else len(y)
     if not recipe.is_quiet:
         _say_left_out(facts["n_unknown_rows"], facts["n_rows"])
-        show_result(model, measures, baseline, n_test=n_test, is_interrupted=is_interrupted)
-    estimator.model_ = model.with_training(
-        target=name,
-        n_test_rows=n_test,
-        quality={one.name: one.value for one in measures},
-        baseline_quality={one.name: one.baseline for one in measures},
-    )
+        show_result(model, quality, n_test=n_test, is_interrupted=is_interrupted)
+    estimator.model_ = model.with_training(target=name, **beside.facts(), n_test_rows=n_test, **quality.to_training())
     return estimator
+
+
+def _typed(class_weight: dict[Any, float], column: pa.ChunkedArray, name: str) -> dict[Any, float]:
+    """Return the weights by the labels as they are in the column: a scan does not make text of them."""
+    labels = column.drop_null().unique()
+    keys = read_target(pa.chunked_array([labels]), name, classes=())
+    known = dict(zip(keys.tolist(), labels.to_pylist(), strict=True))
+    return {known.get(label, label): weight for label, weight in class_weight.items()}
 
 
 def glance(scan: Scan, name: str) -> pa.ChunkedArray:

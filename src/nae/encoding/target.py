@@ -9,7 +9,16 @@ from nae._typing import AnyArray, Array, BoolArray
 from nae.encoding.columns import TEMPORAL, is_missing
 from nae.errors import DataError
 
-__all__ = ["ClassTarget", "NumberTarget", "TargetMoments", "check_domain", "read_classes", "read_numbers"]
+__all__ = [
+    "ClassTarget",
+    "NumberTarget",
+    "TargetMoments",
+    "check_domain",
+    "floats",
+    "read_classes",
+    "read_numbers",
+    "to_array",
+]
 
 _LARGEST = 1e100  # squares of targets must be finite
 
@@ -80,7 +89,7 @@ def to_array(y: Any) -> AnyArray:
 def read_numbers(y: Any, *, domain: str = "any", is_used: BoolArray | None = None) -> NumberTarget:
     """Return the target of a regression, checked where ``is_used``; the other rows need not hold numbers."""
     names = tuple(str(name) for name in getattr(y, "column_names", getattr(y, "columns", ())))
-    values = _floats(to_array(y))
+    values = floats(to_array(y))
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(f"y must be one column, or one per output; got shape {values.shape}.")
@@ -108,7 +117,8 @@ def check_domain(least: float, domain: str) -> None:
         raise DataError(f"This loss needs a positive target; got {least:g}.")
 
 
-def _floats(values: AnyArray) -> Array:
+def floats(values: AnyArray) -> Array:
+    """Return numbers of any type as float64, NaN for missing."""
     if np.iscomplexobj(values):
         raise DataError("Complex data not supported: the target must hold real numbers.")
     if values.dtype == object:

@@ -5,17 +5,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Columns
+from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import read_classes, to_array
 from nae.errors import ConfigError, DataError
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
-from nae.estimators.reading import read_offset
+from nae.quality import check_offset
 from nae.training.assemble import Scale
 from nae.training.losses import make_loss
 
@@ -216,6 +219,15 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         """Return the logarithm of the probability of every class."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset=offset))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Return the accuracy; a model that was fitted with an offset is measured with one.
+
+        ``nae.quality.measure`` has more measures.
+        """
+        check_is_fitted(self)
+        check_offset(self.model_, offset)
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
     def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
         labels = column_or_1d(to_array(y), warn=True)

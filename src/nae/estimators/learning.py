@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Columns, infer_kinds
+from nae.encoding.beside import names_of, read_offset, read_weight
 from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import check_numbers
@@ -30,12 +31,12 @@ from nae.estimators.reading import (
     read_callbacks,
     read_columns,
     read_eval_set,
-    read_offset,
-    read_weight,
     remember_columns,
     warn_of_names,
 )
 from nae.estimators.settings import Settings
+from nae.links import link_named
+from nae.quality import Baseline, Criterion
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
 from nae.training import History, TrainingConfig
@@ -162,7 +163,8 @@ class Learner(Parameters):
         self._keep(
             fitted,
             prepared,
-            loss=task.loss.name,
+            **_facts(task, None if offset is None else names_of(offset)),
+            baseline=_baseline(rows, task).to_dict(),
             n_rows=len(training),
             n_validation_rows=training.count_held_out(self.n_members) if validation is None else len(validation),
             data_sha256=fingerprint(rows.columns, rows.target, rows.weight),
@@ -207,13 +209,13 @@ class Learner(Parameters):
             self._keep(
                 fitted,
                 written.prepared,
-                loss=plan.task.loss.name,
+                **_facts(plan.task, list(plan.roles.offset) or None),
                 n_rows=len(written.prepared.source),
                 n_validation_rows=written.n_validation_rows,
                 data_sha256=written.fingerprint if is_alone else None,
                 n_bad_rows=survey.bad_rows.count,
                 n_unknown_rows=survey.bad_rows.n_unknown,
-                baseline=survey.baseline,
+                **_known_baseline(survey, plan.task),
             )
         return self
 
@@ -354,6 +356,32 @@ class Learner(Parameters):
         self.__dict__.pop("_state", None)
         if self.warm_start:
             self._state = fitted.state
+
+
+def _facts(task: Task, offset: list[str] | None) -> dict[str, Any]:
+    """Return what a model remembers of its loss, and of its offset by name."""
+    facts: dict[str, Any] = {"loss": task.loss.name}
+    if task.loss.option is not None:
+        name, value = task.loss.option
+        facts[name] = float(value)
+        if name == "huber_delta":  # in units of the target
+            facts["huber_threshold"] = (value * task.scale.unit).tolist()
+    return facts if offset is None else facts | {"offset": offset}
+
+
+def _baseline(rows: Rows, task: Task) -> Baseline:
+    """Return the rule that knows only the target of the training rows, whatever their classes count for."""
+    weight = rows.weight if rows.count is None else rows.count
+    if task.classes:
+        return Baseline.of_classes(rows.target.ravel(), weight, len(task.classes))
+    criterion, link = Criterion.of(_facts(task, None)), link_named(task.loss.link)
+    return Baseline.of_numbers(rows.target, weight, rows.offset, criterion=criterion, link=link)
+
+
+def _known_baseline(survey: "Survey", task: Task) -> dict[str, Any]:
+    """Return the same rule of rows that were never all in memory; quantiles of their target are not known."""
+    is_known = bool(task.classes) or Criterion.of(_facts(task, None)).level is None
+    return {"baseline": survey.baseline(link_named(task.loss.link)).to_dict()} if is_known else {}
 
 
 def _check_dial(fitted: Fitted, asked: float) -> None:

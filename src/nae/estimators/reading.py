@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import PredefinedSplit, train_test_split
 
-from nae._typing import AnyArray, Array, IntArray
+from nae._typing import AnyArray, IntArray
 from nae.encoding import Category, Columns, Feature, read_table
 from nae.encoding.target import to_array
 from nae.errors import ConfigError, DataError, NAEWarning
@@ -22,8 +22,6 @@ __all__ = [
     "read_callbacks",
     "read_columns",
     "read_eval_set",
-    "read_offset",
-    "read_weight",
     "remember_columns",
     "warn_of_names",
 ]
@@ -99,42 +97,6 @@ def check_lengths(columns: Columns, y: Any) -> None:
             "X and y must have one length: found input variables with inconsistent numbers of samples "
             f"[{columns.n_rows}, {n_targets}]."
         )
-
-
-def read_weight(sample_weight: Any, n_rows: int) -> Array:
-    """Return one weight per row, not negative and not all zero."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weight = _floats(sample_weight, "sample_weight")
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.shape != (n_rows,):
-        raise DataError(f"sample_weight must have one value per row ({n_rows}); got shape {weight.shape}.")
-    is_wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if is_wrong.any():
-        row = int(np.flatnonzero(is_wrong)[0])
-        raise DataError(f"sample_weight must be finite and not negative; row {row} has {weight[row]:g}.")
-    if not weight.any():
-        raise DataError("At least one row must have a positive weight; all are zero.")
-    return weight
-
-
-def read_offset(offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool = False) -> Array | None:
-    """Return the offset as (row, output); one number per row serves all outputs, but not all classes."""
-    if offset is None:
-        return None
-    given = _floats(offset, "offset")
-    shape = given.shape
-    given = given[:, None] if given.ndim == 1 else given
-    if given.ndim != 2 or len(given) != n_rows:
-        raise DataError(f"offset must have one value per row ({n_rows}); got shape {shape}.")
-    if given.shape[1] not in ({n_outputs} if is_per_class else {1, n_outputs}):
-        what = "class" if is_per_class else "output"
-        raise DataError(f"offset must have one column per {what} ({n_outputs}); got shape {shape}.")
-    if not np.isfinite(given).all():
-        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
-        raise DataError(f"offset must be finite; row {row} is not.")
-    return np.broadcast_to(given, (n_rows, n_outputs))
 
 
 def read_eval_set(eval_set: Any) -> tuple[Any, Any, Any, Any]:
@@ -232,13 +194,6 @@ def _indices(validation: Any, n_rows: int) -> IntArray:
     if len(outside):
         raise ConfigError(f"validation must hold rows in [0, {n_rows - 1}]; got {outside[0]}.")
     return indices
-
-
-def _floats(values: Any, name: str) -> Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{name} must hold numbers, one per row; got {type(values).__name__}.") from None
 
 
 def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int], *, stacklevel: int) -> None:

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Columns
+from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import TargetMoments, check_domain, read_numbers
 from nae.errors import ConfigError, DataError, NAEWarning, did_you_mean
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
-from nae.estimators.reading import read_offset
+from nae.estimators.reading import read_columns
+from nae.quality import explained
 from nae.training.assemble import Scale
 from nae.training.losses import Loss, make_loss
 
@@ -211,6 +214,15 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         """Return the predicted target: (row,), or (row, output)."""
         cells = self._cells(X)
         return np.asarray(self.model_.predict(cells, offset=offset))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Return R² for ``loss='squared'`` and 'huber'; D², the explained share of the loss, for the others.
+
+        A model that was fitted with an offset is measured with one. ``nae.quality.measure`` has more measures.
+        """
+        check_is_fitted(self)
+        columns = read_columns(self, X, is_fit=False)
+        return explained(self, columns, y, sample_weight=sample_weight, offset=offset)
 
     def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
         loss = self._loss()

@@ -12,11 +12,12 @@ import torch
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Category, Cells, Columns, Schema
+from nae.encoding.beside import read_offset
 from nae.encoding.fingerprint import Fingerprint
 from nae.encoding.kinds import FeatureTypes
 from nae.errors import ConfigError, DataError, NAEError, NAEWarning
 from nae.estimators.fitting import Prepared, Rows, Task, place_fit, to_tensors
-from nae.estimators.reading import content_folds, random_folds, random_rows, read_offset
+from nae.estimators.reading import content_folds, random_folds, random_rows
 from nae.estimators.settings import Settings
 from nae.network import piecewise_inputs
 from nae.scanning.cache import RowCache, check_space, open_cache, plan_blocks

@@ -8,6 +8,7 @@ import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
 from nae._words import counted
+from nae.encoding.beside import read_offset
 from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns
 from nae.encoding.schema import Category
@@ -18,19 +19,21 @@ from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
 from nae.explanation.serial import Serial, make_frame
 from nae.explanation.shown import Shown
+from nae.quality import check_offset
 from nae.tables.model import TableModel
 
 __all__ = ["LocalExplanation", "explain_local"]
 
-_PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "parts", "rest", "prediction")
+_PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "parts", "rest", "prediction", "offset")
 
 
 @dataclass(frozen=True, eq=False)
 class LocalExplanation(Shown, Serial):
     """Contributions of rows, each split into what its own value does and what the context changed.
 
-    ``values = own + shift`` and ``shift = parts.sum(axis=-1) + rest``, to rounding; ``values.sum(axis=1) + intercept``
-    is the score. Slicing gives the explanation of some rows: ``explanation[3]``, ``explanation[10:20]``.
+    ``values = own + shift`` and ``shift = parts.sum(axis=-1) + rest``, to rounding; ``values.sum(axis=1) + base`` is
+    the score, where ``base`` is the intercept, plus the offset where one was given. Slicing gives the explanation of
+    some rows: ``explanation[3]``, ``explanation[10:20]``.
     """
 
     type_name: ClassVar[str] = "local"
@@ -53,6 +56,7 @@ class LocalExplanation(Shown, Serial):
     rest: Array  # (row, feature, output), what all others changed together
     prediction: Array  # (row, output), the score after the link
     stability: Array | None  # (feature, output), agreement of the members; None for a single one
+    offset: Array | None = None  # (row, output), what is added to the score and not explained
 
     def __len__(self) -> int:
         return len(self.values)
@@ -66,6 +70,8 @@ class LocalExplanation(Shown, Serial):
         name = f" of {self.outputs[output]}" if self.classes or n_outputs > 1 else ""
         prediction, score = self.prediction[0, output], self.score[0, output]
         facts = f"prediction{name} {prediction:.4g}, score {score:.4g}, intercept {self.intercept[output]:.4g}"
+        if self.offset is not None:
+            facts += f", offset {self.offset[0, output]:.4g}"
         order = np.argsort(-np.abs(self.values[0, :, output]), kind="stable")
         numbers = {
             "contribution": self.values,
@@ -102,7 +108,13 @@ class LocalExplanation(Shown, Serial):
     @property
     def score(self) -> Array:
         """The decision function, (row, output)."""
-        return np.asarray(self.values.sum(axis=1) + self.intercept)
+        return np.asarray(self.values.sum(axis=1) + self.base)
+
+    @property
+    def base(self) -> Array:
+        """What the contributions are added to, (row, output): the intercept, plus the offset where one was given."""
+        shape = (len(self), len(self.intercept))
+        return np.broadcast_to(self.intercept, shape) if self.offset is None else self.intercept + self.offset
 
     def feature_index(self, name: str) -> int:
         """Return the position of a feature."""
@@ -163,7 +175,13 @@ class LocalExplanation(Shown, Serial):
 
 
 def explain_local(
-    model: TableModel, columns: Columns, y: Any = None, *, n_causes: int = 10, name: str | None = None
+    model: TableModel,
+    columns: Columns,
+    y: Any = None,
+    *,
+    offset: Any = None,
+    n_causes: int = 10,
+    name: str | None = None,
 ) -> LocalExplanation:
     """Return the explanation of rows whose columns are in the model's order."""
     statistics = require_statistics(model)
@@ -178,7 +196,10 @@ def explain_local(
     target = None if y is None else np.asarray(y)
     if target is not None and len(target) != len(cells):
         raise DataError(f"y must have one value per row ({len(cells)}); got {len(target)}.")
-    score = values.sum(axis=1) + model.intercept
+    if target is not None:
+        check_offset(model, offset)
+    base = read_offset(offset, len(cells), model.n_outputs, is_per_class=len(model.classes) > 2)
+    score = values.sum(axis=1) + model.intercept + (0.0 if base is None else base)
     return LocalExplanation(
         name=name or "Neural additive experts",
         feature_names=model.feature_names,
@@ -197,6 +218,7 @@ def explain_local(
         rest=rest,
         prediction=model.link.inverse(score),
         stability=None if model.n_members == 1 else statistics.agreement,
+        offset=base,
     )
 
 

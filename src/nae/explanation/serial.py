@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
@@ -101,13 +101,14 @@ def _encode_number(value: float) -> float | str | None:
 def _decode_dataclass(cls: type, content: Mapping[str, Any]) -> Any:
     hints = get_type_hints(cls)
     expected = {item.name for item in fields(cls)}
-    wrong = sorted(expected.symmetric_difference(content))
+    optional = {item.name for item in fields(cls) if item.default is not MISSING}  # added since the format began
+    wrong = sorted(expected.symmetric_difference(content) - (optional - set(content)))
     if wrong:
         raise FormatError(
             f"{cls.__name__} must have the fields {sorted(expected)}; {wrong[0]!r} is too much or absent."
         )
     try:
-        return cls(**{name: _decode(hints[name], content[name]) for name in expected})
+        return cls(**{name: _decode(hints[name], content[name]) for name in expected & set(content)})
     except (TypeError, ValueError, IndexError, KeyError) as error:
         if isinstance(error, FormatError):
             raise

@@ -111,16 +111,18 @@ def _edges(numbers: Array) -> list[float]:
 
 def _local_data(explanation: LocalExplanation, key: int) -> dict[str, Any]:
     is_one = len(explanation.outputs) == 1
-    values, intercept = explanation.values[key], explanation.intercept
+    values, added = explanation.values[key], {"Intercept": explanation.intercept}
+    if explanation.offset is not None:
+        added["Offset"] = explanation.offset[key]
     found = {
         "type": "univariate",
         "names": list(explanation.feature_names),
         "scores": values[:, 0].tolist() if is_one else list(values),
         "values": [column[key] for column in explanation.columns],
         "extra": {
-            "names": ["Intercept"],
-            "scores": [float(intercept[0])] if is_one else [intercept],
-            "values": [1],
+            "names": list(added),
+            "scores": [float(one[0]) if is_one else one for one in added.values()],
+            "values": [1] * len(added),
         },
         "perf": _perf(explanation, key),
     }

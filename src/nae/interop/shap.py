@@ -23,10 +23,9 @@ def to_shap(explanation: "LocalExplanation", output: str | int | None = None) ->
         picked = pick_output(explanation.outputs, output)
     is_one = isinstance(picked, int)
     data, shown = _data(explanation.columns)
-    base = np.broadcast_to(explanation.intercept[picked], (len(explanation), *np.shape(explanation.intercept[picked])))
     return shap.Explanation(
         values=explanation.values[..., picked],
-        base_values=np.array(base),
+        base_values=np.array(explanation.base[:, picked]),
         data=data,
         display_data=shown,
         feature_names=list(explanation.feature_names),

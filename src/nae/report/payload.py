@@ -1,6 +1,5 @@
 """What the page carries, as JSON values; web/src/payload.ts is its other half."""
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from nae.explanation.caps import effect_caps
 from nae.explanation.grid import is_listed
 from nae.explanation.reference import require_statistics
 from nae.explanation.shapes import value_order
+from nae.quality import Quality
 from nae.report.density import find_density
-from nae.report.quality import Quality
 from nae.report.reduction import FittedModel, Reduction
 from nae.report.rows import ReportRows
 from nae.tables.model import TableModel
@@ -58,6 +57,7 @@ def build_payload(
         "caps": [{"adds": cap.adds, "takes": cap.takes, "outputs": list(cap.outputs)} for cap in caps],
         "training": _training(model),
         "quality": None if quality is None else _quality(quality),
+        **_offset_note(model, rows),
         "rows": _rows(shown, rows, max_rows),
         "density": _density(shown, rows, listed) if max_rows else None,
         "reduction": None if fitted.reduction is None else _reduction(fitted.reduction),
@@ -97,9 +97,29 @@ def _training(model: TableModel) -> dict[str, Any]:
 def _quality(quality: Quality) -> dict[str, Any]:
     return {
         "nRows": quality.n_rows,
-        "baseline": quality.baseline,
-        "scores": [asdict(score) for score in quality.scores],
+        "baseline": f"always predicting {quality.baseline}",
+        "scores": [
+            {
+                "name": one.title,
+                "better": one.better,
+                "model": one.value,
+                "baseline": one.baseline,
+                "interval": one.interval,
+            }
+            for one in quality
+        ],
     }
+
+
+def _offset_note(model: TableModel, rows: ReportRows) -> dict[str, str]:
+    """Return what a reader must know of an offset; nothing of a model that has none."""
+    if model.offset_names is None and rows.offset is None:
+        return {}
+    named = f" ({', '.join(model.offset_names)})" if model.offset_names else ""
+    zero = "an offset of 0, which is an exposure of 1" if model.link.name == "log" else "an offset of 0"
+    own = "The rows below are predicted with their own offset" if rows.offset is not None else ""
+    said = f"{own}; what if predicts for {zero}." if own else f"This page predicts for {zero}."
+    return {"offsetNote": f"An offset{named} is added to the score, and is no feature. {said}"}
 
 
 def _reduction(reduction: Reduction) -> dict[str, Any]:
@@ -123,7 +143,8 @@ def _rows(model: TableModel, rows: ReportRows, max_rows: int) -> dict[str, Any]:
         for feature, array in zip(model.schema.features, rows.columns.arrays, strict=True)
     ]
     target = [] if rows.target is None else [_numbers(column) for column in rows.target[index].T]
-    score = model.decision_function(rows.columns.take(index)).reshape(len(index), model.n_outputs)
+    offset = None if rows.offset is None else rows.offset[index]
+    score = model.decision_function(rows.columns.take(index), offset=offset).reshape(len(index), model.n_outputs)
     return {
         "nTotal": len(rows),
         "number": rows.row_numbers[index].tolist(),

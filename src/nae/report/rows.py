@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
-from nae.encoding.columns import Columns, category_keys, numbers
+from nae.encoding.beside import read_offset, read_weight
+from nae.encoding.columns import Columns, numbers
 from nae.encoding.frames import read_table
 from nae.errors import DataError, did_you_mean
+from nae.quality import check_offset, class_positions
 from nae.tables.model import TableModel
 
 __all__ = ["ReportRows", "read_rows"]
@@ -23,16 +25,30 @@ class ReportRows:
     target: Array | None  # (row, output) numbers, or (row, 1) positions among the classes; NaN where unknown
     target_name: str
     row_numbers: IntArray  # what each row is called
+    weight: Array | None = None  # what every row counts for where the model is measured
+    offset: Array | None = None  # (row, output), added to every score
 
     def __len__(self) -> int:
         return self.columns.n_rows
 
 
 def read_rows(
-    model: TableModel, data: Any, target: str | None, *, row_numbers: Sequence[int] | IntArray | None = None
+    model: TableModel,
+    data: Any,
+    target: str | None,
+    *,
+    offset: str | Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    row_numbers: Sequence[int] | IntArray | None = None,
 ) -> ReportRows:
-    """Split a table into the model's features and the truth; without ``target``, columns named as the outputs count."""
-    wanted = {*model.feature_names, *model.outputs, *((target,) if target else ())}
+    """Split a table into the model's features, the truth, and what comes beside them.
+
+    Without ``target``, columns named as the outputs count; without ``offset``, those the model remembers.
+    """
+    given = (offset,) if isinstance(offset, str) else tuple(offset or ())
+    base = given or model.offset_names or ()
+    beside = {*base, *((sample_weight,) if sample_weight else ())}
+    wanted = {*model.feature_names, *model.outputs, *((target,) if target else ()), *beside}
     table = read_table(data, only=wanted if model.schema.has_names else None)
     if table.n_rows == 0:
         raise DataError("A report needs at least one row; the table has none.")
@@ -41,9 +57,16 @@ def read_rows(
     truth = None
     if found:
         columns = [table.arrays[names.index(name)] for name in found]
-        truth = _class_positions(model, columns[0], found[0]) if model.classes else _numbers(columns, found)
-    rows = _features(model, table, found)
-    return ReportRows(rows, truth, target or _name_of(model, found), _numbers_of(rows, row_numbers))
+        truth = _positions(model, columns[0], found[0]) if model.classes else _numbers(columns, found)
+    shift: Array | None = None
+    if base and (given or set(base) <= set(names)):
+        shift = np.stack([_beside(table, name, "offset") for name in base], axis=1)
+        shift = read_offset(shift, table.n_rows, model.n_outputs, is_per_class=len(model.classes) > 2)
+    if truth is not None:
+        check_offset(model, shift, hint="Name its column: offset=….")
+    weight = read_weight(_beside(table, sample_weight, "weight"), table.n_rows) if sample_weight else None
+    rows = _features(model, table, (*found, *beside))
+    return ReportRows(rows, truth, target or _name_of(model, found), _numbers_of(rows, row_numbers), weight, shift)
 
 
 def _numbers_of(rows: Columns, given: Sequence[int] | IntArray | None) -> IntArray:
@@ -53,6 +76,17 @@ def _numbers_of(rows: Columns, given: Sequence[int] | IntArray | None) -> IntArr
     if len(given) != rows.n_rows:
         raise DataError(f"row_numbers must hold one number per row; got {len(given)} for {rows.n_rows} rows.")
     return np.asarray(given, dtype=np.int64)
+
+
+def _beside(table: Columns, name: str, what: str) -> Array:
+    names = table.names or ()
+    if name not in names:
+        raise DataError(f"The {what} must be a column of the table; {name!r} is none.{did_you_mean(name, names)}")
+    return numbers(table.arrays[names.index(name)], name)
+
+
+def _positions(model: TableModel, column: AnyArray, name: str) -> Array:
+    return class_positions(column, model.classes, what=f"Column {name!r}")[:, None]
 
 
 def _target_columns(model: TableModel, names: tuple[str, ...], target: str | None) -> tuple[str, ...]:
@@ -87,24 +121,3 @@ def _features(model: TableModel, table: Columns, found: tuple[str, ...]) -> Colu
 def _numbers(columns: list[AnyArray], names: tuple[str, ...]) -> Array:
     truth = np.stack([numbers(column, name) for column, name in zip(columns, names, strict=True)], axis=1)
     return np.where(np.isfinite(truth), truth, np.nan)
-
-
-def _class_positions(model: TableModel, column: AnyArray, name: str) -> Array:
-    """Return where every label stands among the classes; 1, 1.0 and '1' are one label."""
-    labels = np.array(model.classes, dtype=object)
-    known = {_plain(label): float(i) for i, label in enumerate(labels)}
-    keys = [None if key is None else _plain(key) for key in category_keys(column)]
-    for row, key in enumerate(keys):
-        if key is not None and key not in known:
-            raise DataError(
-                f"Column {name!r} must hold the model's classes {list(model.classes)}; row {row} holds {key!r}."
-            )
-    return np.array([[np.nan if key is None else known[key]] for key in keys])
-
-
-def _plain(label: str) -> str:
-    try:
-        number = float(label)
-    except ValueError:
-        return label
-    return str(int(number)) if number.is_integer() else repr(number)

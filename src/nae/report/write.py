@@ -5,14 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nae._typing import IntArray
+from nae.encoding.cells import Cells
 from nae.errors import ConfigError, UserError
 from nae.explanation.reference import require_statistics
+from nae.quality import MeasuredRows, Quality, measure_rows
 from nae.report.page import build_page
 from nae.report.payload import build_payload
-from nae.report.quality import measure_quality
 from nae.report.reduction import PAGE_LIMIT, fit_into_page
-from nae.report.rows import read_rows
+from nae.report.rows import ReportRows, read_rows
 from nae.tables.model import TableModel
 
 __all__ = ["write_report"]
@@ -24,6 +27,8 @@ def write_report(
     path: str | os.PathLike[str],
     *,
     target: str | None = None,
+    offset: str | Sequence[str] | None = None,
+    sample_weight: str | None = None,
     title: str | None = None,
     max_rows: int = 500,
     row_numbers: Sequence[int] | IntArray | None = None,
@@ -43,6 +48,10 @@ def write_report(
         Where to write.
     target
         The column of ``data`` that holds the truth: the page then says how good the model is and shows errors.
+    offset
+        The column (or one per output) that is added to the score; those the model remembers unless given.
+    sample_weight
+        The column of weights that rows have where the model is measured.
     title
         The heading; a sentence about the target unless given.
     max_rows
@@ -68,17 +77,25 @@ def write_report(
     if max_rows < 0:
         raise ConfigError(f"max_rows must not be negative; got {max_rows}.")
     require_statistics(table)
-    rows = read_rows(table, data, target, row_numbers=row_numbers)
+    rows = read_rows(table, data, target, offset=offset, sample_weight=sample_weight, row_numbers=row_numbers)
     cells = table.schema.locate(rows.columns, dtype=table.experts.dtype)
     fitted = fit_into_page(table, rows.columns, limit=PAGE_LIMIT)
     content = build_payload(
         table,
         fitted,
         rows,
-        quality=measure_quality(table, cells, rows),
+        quality=_measure(table, cells, rows),
         title=title,
         max_rows=max_rows,
     )
     out = Path(path)
     out.write_text(build_page(content), encoding="ascii")
     return out
+
+
+def _measure(model: TableModel, cells: Cells, rows: ReportRows) -> Quality | None:
+    """Return the quality on the rows whose truth is known; None where none is."""
+    if rows.target is None or np.isnan(rows.target).any(axis=1).all():
+        return None
+    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    return measure_rows(MeasuredRows.known(model, cells, rows.target, weight=weight, offset=rows.offset))

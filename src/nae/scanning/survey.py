@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,8 @@ from nae.encoding.knots import place_knots
 from nae.encoding.schema import Kind, rank_levels
 from nae.encoding.target import TargetMoments
 from nae.errors import DataError
+from nae.links import Link
+from nae.quality import Baseline
 from nae.scanning.bad_rows import BadRows
 from nae.scanning.chunks import Chunk, Roles, read_chunks
 from nae.scanning.scan import Scan
@@ -120,12 +121,9 @@ class Survey:
     class_weight: Array  # weight of every class
     bad_rows: BadRows
 
-    @property
-    def baseline(self) -> dict[str, Any]:
-        """The rule of somebody who knows nothing but the target: its mean, or the shares of its classes."""
-        if self.target is None:
-            return {"shares": (self.class_weight / self.class_weight.sum()).tolist()}
-        return {"mean": float(self.target.level[0])}
+    def baseline(self, link: Link) -> Baseline:
+        """Return the rule of somebody who knows nothing but the target: its mean, or the shares of its classes."""
+        return Baseline.of_shares(self.class_weight) if self.target is None else Baseline.of_moments(self.target, link)
 
     def schema(self, *, n_knots: int, n_levels: int, least_share: float = 0.0) -> Schema:
         """Return the features with their knots and levels."""

@@ -1,10 +1,12 @@
 """The card of a model: what it predicts, from what, how well, and within which proven limits."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from nae._words import counted
 from nae.encoding.schema import Category, Feature
+from nae.quality import Measure, Quality
 from nae.tables.model import TableModel
 
 __all__ = ["Card", "CardFeature", "make_card"]
@@ -37,14 +39,17 @@ class Card:
     features: tuple[CardFeature, ...]
     caps: tuple[str, ...]
     measures: tuple[tuple[str, float], ...]  # weighted additivity, interaction share, cancellation
-    quality: tuple[tuple[str, float, float], ...]  # measure, model, baseline; on rows kept apart
+    quality: tuple[Measure, ...]  # on rows kept apart
     training: tuple[tuple[str, str], ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as JSON values."""
         content = asdict(self)
         content["measures"] = dict(self.measures)
-        content["quality"] = [{"measure": name, "model": one, "baseline": two} for name, one, two in self.quality]
+        content["quality"] = [
+            {"measure": one.name, "model": one.value, "baseline": one.baseline, "interval": one.interval}
+            for one in self.quality
+        ]
         content["training"] = dict(self.training)
         return content
 
@@ -65,13 +70,20 @@ def make_card(model: TableModel) -> Card:
         features=tuple(_feature(feature) for feature in model.schema.features),
         caps=tuple(cap.sentence for cap in model.effect_caps_.caps),
         measures=_measures(model),
-        quality=_quality(model.training),
-        training=tuple(
-            (name.replace("_", " "), _shown(value))
-            for name, value in model.training.items()
-            if isinstance(value, str | int | float) and name != "target"
-        ),
+        quality=Quality.of(model.training) if model.training.get("n_test_rows") else (),
+        training=(*_offset(model), *_facts(model.training)),
     )
+
+
+def _offset(model: TableModel) -> tuple[tuple[str, str], ...]:
+    names = model.offset_names
+    return () if names is None else (("offset", ", ".join(names) or "fitted with one that had no name"),)
+
+
+def _facts(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in training.items():
+        if isinstance(value, str | int | float) and name != "target":
+            yield name.replace("_", " "), _shown(value)
 
 
 def _sentence(model: TableModel, target: str) -> str:
@@ -101,13 +113,6 @@ def _measures(model: TableModel) -> tuple[tuple[str, float], ...]:
         ("interaction share", round(found.interaction_share, 4)),
         ("cancellation", round(found.cancellation, 4)),
     )
-
-
-def _quality(training: dict[str, Any]) -> tuple[tuple[str, float, float], ...]:
-    found, baseline = training.get("quality"), training.get("baseline_quality")
-    if not isinstance(found, dict) or not isinstance(baseline, dict) or not training.get("n_test_rows"):
-        return ()
-    return tuple((str(name), float(value), float(baseline.get(name, 0.0))) for name, value in found.items())
 
 
 def _shown(value: str | float) -> str:

@@ -46,7 +46,7 @@ class Explains:
         return explain_global(model, cells, name=name)
 
     def explain_local(
-        self, X: Any, y: Any = None, *, n_causes: int = 10, name: str | None = None
+        self, X: Any, y: Any = None, *, offset: Any = None, n_causes: int = 10, name: str | None = None
     ) -> "LocalExplanation":
         """Return every contribution of the rows with its bounds, its own effect, and the causes of its shift.
 
@@ -56,6 +56,8 @@ class Explains:
             A table.
         y
             The truth, to be shown beside the prediction.
+        offset
+            As for ``predict``. Beside a truth it must be given if the model was fitted with one.
         n_causes
             How many of the features behind a shift are named; the others are summed as the rest.
         name
@@ -63,7 +65,8 @@ class Explains:
         """
         from nae.explanation.local import explain_local
 
-        return explain_local(self._explained_model(), self._explained_columns(X), y, n_causes=n_causes, name=name)
+        columns = self._explained_columns(X)
+        return explain_local(self._explained_model(), columns, y, offset=offset, n_causes=n_causes, name=name)
 
     def explain_interaction(
         self, *features: str, isolation: "Isolation" = "mean", resolution: int = 48, X: Any = None

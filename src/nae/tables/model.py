@@ -101,6 +101,12 @@ class TableModel(Explains):
     def feature_names(self) -> tuple[str, ...]:
         return self.schema.names
 
+    @property
+    def offset_names(self) -> tuple[str, ...] | None:
+        """What the offset of the training rows was called, nothing where it had no name; None without an offset."""
+        found = self.training.get("offset")
+        return None if found is None else tuple(map(str, found))
+
     def cells(self, X: Any) -> Cells:
         """Return the cells of a table; columns are matched by name where it has names."""
         if isinstance(X, Cells):

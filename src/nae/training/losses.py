@@ -24,6 +24,7 @@ class Loss:
     per_row: Callable[[Tensor, Tensor], Tensor]  # (B, O, M), target -> (B, M)
     domain: str = "any"  # 'any', 'non-negative' or 'positive'
     is_scaled: bool = False  # the target is standardised
+    option: tuple[str, float] | None = None  # its parameter, as the estimator calls it
 
 
 def _elementwise(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
@@ -97,11 +98,15 @@ def make_loss(name: str, *, quantile: float = 0.5, power: float = 1.5, delta: fl
     made = {
         "squared": Loss(name, "identity", _elementwise(_squared), is_scaled=True),
         "absolute": Loss(name, "identity", _elementwise(_absolute), is_scaled=True),
-        "huber": Loss(name, "identity", _elementwise(_huber(delta)), is_scaled=True),
-        "quantile": Loss(name, "identity", _elementwise(_pinball(quantile)), is_scaled=True),
+        "huber": Loss(name, "identity", _elementwise(_huber(delta)), is_scaled=True, option=("huber_delta", delta)),
+        "quantile": Loss(
+            name, "identity", _elementwise(_pinball(quantile)), is_scaled=True, option=("quantile", quantile)
+        ),
         "poisson": Loss(name, "log", _elementwise(_poisson), domain="non-negative"),
         "gamma": Loss(name, "log", _elementwise(_gamma), domain="positive"),
-        "tweedie": Loss(name, "log", _elementwise(_tweedie(power)), domain="non-negative"),
+        "tweedie": Loss(
+            name, "log", _elementwise(_tweedie(power)), domain="non-negative", option=("tweedie_power", power)
+        ),
         "logistic": Loss(name, "logit", _elementwise(_logistic)),
         "cross-entropy": Loss(name, "softmax", _cross_entropy),
     }

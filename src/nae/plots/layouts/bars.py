@@ -105,10 +105,11 @@ class Step:
 
 @dataclass(frozen=True)
 class WaterfallLayout:
-    """A row from intercept to score."""
+    """A row from the intercept, and the offset where there is one, to the score."""
 
     steps: tuple[Step, ...]
-    intercept: float
+    base: float  # where it starts, and what that is
+    base_name: str
     score: float
     decimals: int
     title: str
@@ -137,7 +138,7 @@ def lay_out_waterfall(
         order = order[: max_features - 1]
     others = np.setdiff1d(np.arange(len(values)), order)
     groups = [np.array([i]) for i in order] + ([others] if len(others) else [])
-    starts = np.cumsum([float(explanation.intercept[o]), *(float(values[group].sum()) for group in groups)])
+    starts = np.cumsum([float(one.base[0, o]), *(float(values[group].sum()) for group in groups)])
     ends = [float(starts[0]), float(score[o])]
     for group, start in zip(groups, starts, strict=False):
         ends += [start + float(bound[0, group, o].sum()) for bound in (one.lower, one.upper, one.own)]
@@ -148,7 +149,8 @@ def lay_out_waterfall(
     room = 0.04 * (max(ends) - min(ends)) or 1.0
     return WaterfallLayout(
         steps=steps,
-        intercept=float(explanation.intercept[o]),
+        base=float(starts[0]),
+        base_name="intercept" if one.offset is None else "intercept and offset",
         score=float(score[o]),
         decimals=decimals,
         title=_title(one, o, decimals),

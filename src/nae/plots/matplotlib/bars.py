@@ -75,10 +75,10 @@ def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
             _write(ax, at, place, shorten(text, 26), is_bold=place == _COLUMNS[0])
     for place, text in zip(_COLUMNS, ("total", "own", "context", "mostly because of"), strict=True):
         _write(ax, -0.55, place, text, is_soft=True)  # below the note, which may be wider than the axes
-    ax.axvline(layout.intercept, color=STYLE.soft, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.5)
+    ax.axvline(layout.base, color=STYLE.soft, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.5)
     ax.set_xlim(*layout.x_range)
     ax.set_ylim(last + 0.95, -0.75)
-    _mark(ax, layout.intercept, -0.6, f"intercept {format_fixed(layout.intercept, layout.decimals)}", layout)
+    _mark(ax, layout.base, -0.6, f"{layout.base_name} {format_fixed(layout.base, layout.decimals)}", layout)
     ax.plot([layout.score] * 2, [last + 0.3, last + 0.95], color=STYLE.ink, linewidth=1.1)
     _mark(ax, layout.score, last + 0.68, f"score {format_fixed(layout.score, layout.decimals)}", layout, is_bold=True)
     ax.set_yticks(range(len(steps)), shorten_all([step.label for step in steps], 34), parse_math=False)

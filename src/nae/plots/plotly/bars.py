@@ -74,7 +74,7 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
             )
         )
     figure.add_trace(_totals(steps, hover))
-    figure.add_vline(x=layout.intercept, line={"color": STYLE.soft, "dash": "dash", "width": 1})
+    figure.add_vline(x=layout.base, line={"color": STYLE.soft, "dash": "dash", "width": 1})
     figure.add_vline(x=layout.score, line={"color": STYLE.ink, "width": 1})
     figure.update_layout(barmode="overlay", bargap=0.35)
     set_places(figure, "y", [step.label for step in steps], limit=34)

@@ -1,0 +1,36 @@
+"""How good a model is: one list of measures per loss, beside a rule that knows only the target.
+
+``measure(model, X, y)`` takes fitted estimators and loaded models. Everything that says how good a model is (``score``,
+the command line, reports, cards, the benchmarks) reads this module.
+"""
+
+from nae.quality.baseline import Baseline, Criterion
+from nae.quality.measuring import (
+    MOST_ROWS,
+    OF_ANY_LOSS,
+    Measure,
+    Quality,
+    explained,
+    measure,
+    measure_classes,
+    measure_numbers,
+    measure_rows,
+)
+from nae.quality.rows import MeasuredRows, check_offset, class_positions
+
+__all__ = [
+    "MOST_ROWS",
+    "OF_ANY_LOSS",
+    "Baseline",
+    "Criterion",
+    "Measure",
+    "MeasuredRows",
+    "Quality",
+    "check_offset",
+    "class_positions",
+    "explained",
+    "measure",
+    "measure_classes",
+    "measure_numbers",
+    "measure_rows",
+]

@@ -1,0 +1,117 @@
+"""What a model was fitted to, and what somebody predicts who knows nothing but the target of the training rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nae._typing import Array, IntArray
+from nae.encoding.target import TargetMoments
+from nae.links import Link, link_named
+from nae.quality.formulas import quantile_of
+
+__all__ = ["Baseline", "Criterion"]
+
+_POWERS = {"poisson": 1.0, "gamma": 2.0}
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """The loss of a regression, with its parameter."""
+
+    loss: str = "squared"
+    level: float | None = None  # the quantile; 0.5 of the absolute error
+    power: float | None = None  # of the deviance
+    thresholds: tuple[float, ...] = ()  # where Huber's loss turns linear, per output
+
+    @staticmethod
+    def of(training: Mapping[str, Any]) -> "Criterion":
+        """Return what a model's training summary says; the squared error where it says nothing."""
+        loss = str(training.get("loss", "squared"))
+        level = {"absolute": 0.5, "quantile": training.get("quantile", 0.5)}.get(loss)
+        power = {**_POWERS, "tweedie": training.get("tweedie_power", 1.5)}.get(loss)
+        return Criterion(loss, level, power, tuple(training.get("huber_threshold", ())))
+
+    @property
+    def domain(self) -> str:
+        """Which targets it can measure."""
+        if self.power is None:
+            return "any"
+        return "positive" if self.power == 2 else "non-negative"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The dumb rule: one score for all, to which the offset is added where there is one, or the shares of the classes.
+
+    With a log link and an offset, the score is the logarithm of a rate: sum of the targets over sum of the exposures.
+    """
+
+    values: tuple[float, ...]  # scores per output, or shares per class
+    is_shares: bool = False
+    level: float | None = None  # a quantile, rather than the mean
+    has_offset: bool = False
+    link: str = "identity"
+
+    @staticmethod
+    def of_numbers(
+        truth: Array, weight: Array, offset: Array | None, *, criterion: Criterion, link: Link
+    ) -> "Baseline":
+        """Return the rule learned from targets and offsets, (row, output) each."""
+        base = np.zeros_like(truth) if offset is None else np.broadcast_to(offset, truth.shape)
+        if criterion.level is None:
+            return Baseline.of_moments(TargetMoments.of(truth, base, weight), link, has_offset=offset is not None)
+        values = [quantile_of(rest, criterion.level)(weight) for rest in (truth - base).T]
+        return Baseline(tuple(values), level=criterion.level, has_offset=offset is not None, link=link.name)
+
+    @staticmethod
+    def of_moments(moments: TargetMoments, link: Link, *, has_offset: bool = False) -> "Baseline":
+        """Return the rule that knows the means of targets and offsets."""
+        values = moments.mean
+        if link.name == "log":
+            values = np.log(np.maximum(moments.level, 1e-300)) - moments.log_exposure
+        return Baseline(tuple(values.tolist()), has_offset=has_offset, link=link.name)
+
+    @staticmethod
+    def of_shares(total: Array) -> "Baseline":
+        """Return the rule that knows the weight of every class."""
+        return Baseline(tuple((total / total.sum()).tolist()), is_shares=True)
+
+    @staticmethod
+    def of_classes(codes: IntArray, weight: Array, n_classes: int) -> "Baseline":
+        """Return the rule learned from classes."""
+        return Baseline.of_shares(np.bincount(codes, weight, minlength=n_classes).astype(np.float64))
+
+    @property
+    def words(self) -> str:
+        """What is always predicted."""
+        if self.is_shares:
+            return "the classes' shares"
+        if self.level is not None:
+            what = "the median" if self.level == 0.5 else f"the {100 * self.level:g} % quantile"
+            return f"{what}, plus the offset" if self.has_offset else what
+        if self.has_offset:
+            return "one rate for all" if self.link == "log" else "the mean, plus the offset"
+        return "the mean"
+
+    def predict(self, n_rows: int, offset: Array | None) -> Array:
+        """Return what the rule predicts, (row, output) or (row, class)."""
+        values = np.broadcast_to(np.array(self.values), (n_rows, len(self.values)))
+        if self.is_shares:
+            return values
+        return link_named(self.link).inverse(values if offset is None else values + offset)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON values, as a model file has it."""
+        return {"values": list(self.values), "level": self.level}
+
+    @staticmethod
+    def of(training: Mapping[str, Any], *, is_classes: bool, link: Link) -> "Baseline | None":
+        """Return the rule of the training rows, where a model's training summary has it."""
+        found = training.get("baseline")
+        if not isinstance(found, Mapping) or "values" not in found:
+            return None
+        return Baseline(
+            tuple(map(float, found["values"])), is_classes, found.get("level"), "offset" in training, link.name
+        )

@@ -1,0 +1,354 @@
+"""Measuring a model on rows whose truth is known, beside the baseline: the one place that every other one reads."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nae._typing import Array, IntArray
+from nae.encoding.target import check_domain
+from nae.errors import ConfigError, UserError
+from nae.links import link_named
+from nae.quality import formulas
+from nae.quality.baseline import Baseline, Criterion
+from nae.quality.formulas import Statistic
+from nae.quality.rows import MeasuredRows, read_rows
+
+__all__ = [
+    "MOST_ROWS",
+    "Measure",
+    "Quality",
+    "explained",
+    "measure",
+    "measure_classes",
+    "measure_numbers",
+    "measure_rows",
+]
+
+MOST_ROWS = 50_000
+"""Rows beyond which no interval is computed: it would be narrow, and take seconds."""
+
+OF_ANY_LOSS = frozenset({"RMSE", "mean absolute error", "R²", "Gini"})
+"""Measures of numbers that mean the same whatever a model was fitted to; the others belong to one loss."""
+
+_COVERAGE = 95.0  # percent of the resamples that lie in an interval
+_BETTER_HIGH = frozenset({"R²", "D²", "Gini", "AUC", "average precision", "accuracy"})
+_TITLES = {
+    "RMSE": "root mean squared error",
+    "R²": "explained variance, R²",
+    "D²": "explained share of the loss, D²",
+    "Gini": "ranking, normalised Gini",
+    "AUC": "area under the ROC curve",
+    "calibration error": "expected calibration error",
+}
+_DEVIANCES = {"poisson": "Poisson deviance", "gamma": "gamma deviance", "tweedie": "Tweedie deviance"}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number about predictions, of a model and of the baseline.
+
+    Attributes
+    ----------
+    name
+        Short, such as 'RMSE'; ``title`` is the longer one.
+    value, baseline
+        Of the model, and of the rule that knows only the target of the training rows.
+    better
+        'lower' or 'higher'.
+    interval
+        Where 95 % of the resamples of the rows put the value; None where none were drawn.
+    """
+
+    name: str
+    value: float
+    baseline: float
+    better: str
+    interval: tuple[float, float] | None = None
+
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        return _TITLES.get(self.name, self.name)
+
+    @property
+    def gain(self) -> float:
+        """How much better the model is than the baseline; of losses as a share of the baseline's."""
+        gain = self.value - self.baseline if self.better == "higher" else self.baseline - self.value
+        return gain / self.baseline if self.has_share else gain
+
+    @property
+    def has_share(self) -> bool:
+        """Whether the gain is a share: nothing is a share of nothing, or of a rule that is calibrated by its nature."""
+        return self.better == "lower" and self.baseline > 0 and self.name != "calibration error"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The measures of a model, the most telling first, and what the baseline is.
+
+    ``quality["RMSE"]`` is the :class:`Measure` of that name.
+    """
+
+    measures: tuple[Measure, ...]
+    n_rows: int
+    baseline: str  # what the rule always predicts, in words
+
+    def __iter__(self) -> Iterator[Measure]:
+        return iter(self.measures)
+
+    def __len__(self) -> int:
+        return len(self.measures)
+
+    def __getitem__(self, name: str) -> Measure:
+        return {one.name: one for one in self.measures}[name]
+
+    def to_training(self) -> dict[str, Any]:
+        """Return the entries of a model's training summary that :meth:`of` reads."""
+        return {
+            "quality": {one.name: one.value for one in self},
+            "baseline_quality": {one.name: one.baseline for one in self},
+            "quality_intervals": {one.name: list(one.interval) for one in self if one.interval is not None},
+        }
+
+    @staticmethod
+    def of(training: Mapping[str, Any]) -> tuple[Measure, ...]:
+        """Return the measures that a model's training summary remembers."""
+        found, rule = training.get("quality"), training.get("baseline_quality")
+        if not isinstance(found, dict) or not isinstance(rule, dict):
+            return ()
+        intervals = training.get("quality_intervals", {})
+        return tuple(
+            Measure(name, float(value), float(rule[name]), _better(name), _pair(intervals.get(name)))
+            for name, value in found.items()
+            if name in rule
+        )
+
+
+def measure(
+    model: Any, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None, n_resamples: int = 200, seed: int = 0
+) -> Quality:
+    """Return how good a model is on rows whose truth is known, beside the rule that knows only the target.
+
+    What is measured follows from the loss the model was fitted to. The rule is that of the training rows (their
+    weighted mean, quantile or shares of classes), which the model remembers; of a model that does not, that of the
+    measured rows. Rows without a truth or of weight zero are left out.
+
+    Parameters
+    ----------
+    model
+        A fitted estimator, or a model from ``nae.load``.
+    X, y
+        The rows and their truth.
+    sample_weight
+        One weight per row: 2 is the row twice, 0 is the row absent.
+    offset
+        As for ``fit``. A model that was fitted with an offset cannot be measured without.
+    n_resamples, seed
+        How many resamples of the rows the intervals are made of; none up to ``n_resamples=0``, and none beyond 50,000
+        rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nae import NAERegressor, quality
+    >>> X = np.random.default_rng(0).uniform(size=(200, 1))
+    >>> model = NAERegressor(random_state=0, n_members=1, max_epochs=2).fit(X, X[:, 0])
+    >>> [one.name for one in quality.measure(model, X, X[:, 0])]
+    ['RMSE', 'mean absolute error', 'R²']
+    """
+    return measure_rows(read_rows(model, X, y, sample_weight, offset), n_resamples=n_resamples, seed=seed)
+
+
+def measure_rows(rows: MeasuredRows, *, n_resamples: int = 200, seed: int = 0) -> Quality:
+    """Return the quality on rows that were read before."""
+    rule, predicted = rows.baseline(), rows.predict()
+    if n_resamples < 0:
+        raise ConfigError(f"n_resamples must be at least 0; got {n_resamples}.")
+    given: dict[str, Any] = {
+        "baseline": rule,
+        "sample_weight": rows.weight,
+        "n_resamples": n_resamples,
+        "seed": seed,
+    }
+    if rows.model.classes:
+        return measure_classes(rows.codes, predicted, **given)
+    criterion, link = Criterion.of(rows.model.training), rows.model.link.name
+    return measure_numbers(rows.truth, predicted, criterion=criterion, offset=rows.offset, link=link, **given)
+
+
+def explained(model: Any, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None) -> float:
+    """Return which share of the best constant's loss a regression explains: R² or D², what its ``score`` gives.
+
+    R² for the squared and Huber's loss, D² for the others; several outputs count alike.
+    """
+    rows = read_rows(model, X, y, sample_weight, offset)
+    if rows.model.classes:
+        raise UserError("explained needs a model of numbers; this one predicts classes. Use measure.")
+    criterion = Criterion.of(rows.model.training)
+    check_domain(float(rows.truth.min()), criterion.domain)
+    exposure = _exposure(rows.truth, rows.offset, rows.model.link.name)
+    columns = zip(rows.truth.T, rows.predict().T, exposure.T, strict=True)
+    return float(np.mean([_explained(criterion, *three)[1](rows.weight) for three in columns]))
+
+
+def measure_numbers(
+    truth: Array,
+    predicted: Array,
+    *,
+    criterion: Criterion = Criterion(),  # noqa: B008
+    baseline: Baseline | None = None,
+    offset: Array | None = None,
+    link: str = "identity",
+    sample_weight: Array | None = None,
+    n_resamples: int = 0,
+    seed: int = 0,
+) -> Quality:
+    """Return the measures of predicted numbers, (row, output); several outputs count alike."""
+    check_domain(float(truth.min()), criterion.domain)
+    weight = np.ones(len(truth)) if sample_weight is None else sample_weight
+    exposure = _exposure(truth, offset, link)
+    if baseline is None:
+        baseline = Baseline.of_numbers(truth, weight, offset, criterion=criterion, link=link_named(link))
+    rule = baseline.predict(len(truth), offset)
+
+    def statistics(values: Array) -> dict[str, Statistic]:
+        columns = zip(truth.T, values.T, exposure.T, strict=True)
+        each = [_of_numbers(criterion, *three, output=o) for o, three in enumerate(columns)]
+        return {name: _average([one[name] for one in each]) for name in each[0]}
+
+    found = _compare(statistics(predicted), statistics(rule), weight, n_resamples=n_resamples, seed=seed)
+    return Quality(found, len(truth), baseline.words)
+
+
+def measure_classes(
+    truth: IntArray,
+    predicted: Array,
+    *,
+    baseline: Baseline | None = None,
+    sample_weight: Array | None = None,
+    n_resamples: int = 0,
+    seed: int = 0,
+) -> Quality:
+    """Return the measures of predicted chances, (row, class), of classes by their position."""
+    weight = np.ones(len(truth)) if sample_weight is None else sample_weight
+    baseline = baseline or Baseline.of_classes(truth, weight, predicted.shape[1])
+    rule = baseline.predict(len(truth), None)
+    found = _compare(
+        _of_classes(truth, predicted), _of_classes(truth, rule), weight, n_resamples=n_resamples, seed=seed
+    )
+    return Quality(found, len(truth), baseline.words)
+
+
+def _of_numbers(
+    criterion: Criterion, truth: Array, predicted: Array, exposure: Array, *, output: int
+) -> dict[str, Statistic]:
+    """Return the measures of one output."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = predicted - truth
+        root, size = formulas.root_mean_of(error**2), formulas.mean_of(np.abs(error))
+    name, explained = _explained(criterion, truth, predicted, exposure)
+    by_size: dict[str, Statistic] = {"RMSE": root, "mean absolute error": size}
+    if criterion.power is not None:
+        loss = formulas.mean_of(formulas.deviance(truth, predicted, criterion.power))
+        first = {_DEVIANCES[criterion.loss]: loss, name: explained, "Gini": formulas.gini(truth, predicted, exposure)}
+        return {**first, **by_size}
+    if criterion.loss == "quantile":
+        loss = formulas.mean_of(formulas.pinball_loss(truth, predicted, criterion.level or 0.5))
+        return {"pinball loss": loss, name: explained, "mean absolute error": size}
+    if criterion.loss == "absolute":
+        return {"mean absolute error": size, name: explained, "RMSE": root}
+    if criterion.thresholds:
+        huber = formulas.mean_of(formulas.huber_loss(truth, predicted, criterion.thresholds[output]))
+        return {"Huber loss": huber, **by_size, name: explained}
+    return {**by_size, name: explained}
+
+
+def _explained(criterion: Criterion, truth: Array, predicted: Array, exposure: Array) -> tuple[str, Statistic]:
+    """Return R² or D²; the constant of a deviance is a rate, which every row has for its exposure."""
+    if criterion.power is not None:
+        power = criterion.power
+
+        def of_rate(weight: Array) -> Array:
+            return formulas.deviance(truth, weight @ truth / (weight @ exposure) * exposure, power)
+
+        return "D²", formulas.share_explained(formulas.deviance(truth, predicted, power), of_rate)
+    if criterion.level is not None:
+        level, quantile = criterion.level, formulas.quantile_of(truth, criterion.level)
+        loss = formulas.pinball_loss(truth, predicted, level)
+        return "D²", formulas.share_explained(
+            loss, lambda weight: formulas.pinball_loss(truth, quantile(weight), level)
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        return "R²", formulas.share_explained((predicted - truth) ** 2, formulas.squared_distance(truth))
+
+
+def _of_classes(codes: IntArray, chance: Array) -> dict[str, Statistic]:
+    n_classes = chance.shape[1]
+    loss = formulas.mean_of(formulas.log_loss(codes, chance))
+    right = formulas.mean_of(_is_right(codes, chance))
+    distance = ((np.eye(n_classes)[codes] - chance) ** 2).sum(axis=1) / (2 if n_classes == 2 else 1)
+    brier = formulas.mean_of(distance)
+    if n_classes > 2:
+        return {"accuracy": right, "log loss": loss, "Brier score": brier}
+    is_second, second = codes == 1, chance[:, 1]
+    return {
+        "AUC": formulas.area_under_curve(is_second, second),
+        "log loss": loss,
+        "average precision": formulas.average_precision(is_second, second),
+        "Brier score": brier,
+        "calibration error": formulas.calibration_error(is_second, second),
+        "accuracy": right,
+    }
+
+
+def _is_right(codes: IntArray, chance: Array) -> Array:
+    return np.asarray(chance.argmax(axis=1) == codes, dtype=np.float64)
+
+
+def _exposure(truth: Array, offset: Array | None, link: str) -> Array:
+    """Return what every row counts for beneath a log link, (row, output), up to a factor."""
+    if offset is None or link != "log":
+        return np.ones_like(truth)
+    return np.asarray(np.exp(np.broadcast_to(offset - offset.max(axis=0), truth.shape)))
+
+
+def _average(each: Sequence[Statistic]) -> Statistic:
+    return each[0] if len(each) == 1 else lambda weight: float(np.mean([one(weight) for one in each]))
+
+
+def _compare(
+    model: Mapping[str, Statistic], rule: Mapping[str, Statistic], weight: Array, *, n_resamples: int, seed: int
+) -> tuple[Measure, ...]:
+    """Return the measures of model and baseline that are defined on these rows."""
+    values = {name: (one(weight), rule[name](weight)) for name, one in model.items()}
+    defined = [name for name, pair in values.items() if np.isfinite(pair).all()]
+    intervals: list[tuple[float, float] | None] = [None] * len(defined)
+    if n_resamples and len(weight) <= MOST_ROWS:
+        intervals = _intervals([model[name] for name in defined], weight, n_resamples=n_resamples, seed=seed)
+    return tuple(
+        Measure(name, *values[name], _better(name), interval) for name, interval in zip(defined, intervals, strict=True)
+    )
+
+
+def _intervals(
+    statistics: Sequence[Statistic], weight: Array, *, n_resamples: int, seed: int
+) -> list[tuple[float, float] | None]:
+    """Return percentile intervals: a resample is a number per row, how often it was drawn."""
+    random, n_rows = np.random.default_rng(seed), len(weight)
+    found = np.empty((n_resamples, len(statistics)))
+    for at in range(n_resamples):
+        drawn = weight * np.bincount(random.integers(n_rows, size=n_rows), minlength=n_rows)
+        found[at] = [one(drawn) for one in statistics]
+    tails = ((100 - _COVERAGE) / 2, (100 + _COVERAGE) / 2)
+    kept = [column[np.isfinite(column)] for column in found.T]
+    return [_pair(np.percentile(column, tails)) if len(column) else None for column in kept]
+
+
+def _better(name: str) -> str:
+    return "higher" if name in _BETTER_HIGH else "lower"
+
+
+def _pair(found: Any) -> tuple[float, float] | None:
+    return None if found is None else (float(found[0]), float(found[1]))
