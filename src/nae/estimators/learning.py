@@ -39,6 +39,7 @@ from nae.estimators.settings import Settings
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
 from nae.training import History, TrainingConfig
+from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
 from nae.training.device import fit_in_memory
 from nae.training.workers import ALONE, Workers
@@ -145,6 +146,7 @@ class Learner(Parameters):
             seed=seed,
             device=self.device,
             schema=None if state is None else self.model_.schema,
+            is_split=eval_set is None,
         )
         if state is None:
             known = [len(training) - int(is_missing(array).sum()) for array in training.columns.arrays]
@@ -297,7 +299,7 @@ class Learner(Parameters):
         checkpoints: Checkpoints | None = None,
         train: Train = fit_model,
     ) -> Fitted:
-        """Train once, or along the path of ``additivity='auto'``."""
+        """Train once, or along the path of ``additivity='auto'``, and balance what is kept."""
 
         def fit(settings: Settings, state: State | None) -> Fitted:
             return train(
@@ -315,14 +317,14 @@ class Learner(Parameters):
 
         self.__dict__.pop("additivity_path_", None)
         if self.additivity != "auto":
-            return fit(settings, state)
+            return _balanced(fit(settings, state), prepared, task, workers)
         if prepared.validation is None and prepared.source.held_out(self.n_members) is None:
             raise DataError(
                 f"additivity='auto' needs rows to validate on; got {len(prepared.source)}, which are all used for "
                 "training. Pass eval_set, or a number as additivity."
             )
         fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells, state=state)
-        return fitted
+        return _balanced(fitted, prepared, task, workers)
 
     def _keep(self, fitted: Fitted, prepared: Prepared, **facts: Any) -> None:
         """Keep the model, with a summary of how it was trained."""
@@ -345,6 +347,14 @@ class Learner(Parameters):
         self.__dict__.pop("_state", None)
         if self.warm_start:
             self._state = fitted.state
+
+
+def _balanced(fitted: Fitted, prepared: Prepared, task: Task, workers: Workers) -> Fitted:
+    """Return the fit with the intercept at which the model has the totals of the rows."""
+    model = balance(
+        fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=workers
+    )
+    return replace(fitted, model=model)
 
 
 def _check_dial(fitted: Fitted, prepared: Prepared, asked: float) -> None:
