@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,15 @@ def test_contributions_in_a_file_add_up_to_the_prediction(nae: Command, folder: 
     total = sum(np.array(found.column(name)) for name in names) + np.array(found.column("intercept"))
     np.testing.assert_allclose(total, found.column("prediction"))
     assert np.all(np.array(found.column("lower of size")) <= np.array(found.column("contribution of size")))
+
+
+def test_weights_of_classes_choose_what_is_predicted(nae: Command, folder: Path, tmp_path: Path) -> None:
+    model = replace(library.load(folder / "sold.nae"), class_weight=(1e-6, 1.0))
+    model.save(tmp_path / "weighted.nae")
+    assert nae("predict", tmp_path / "weighted.nae", folder / "homes.parquet", "-o", tmp_path / "out.csv")[0] == 0
+    found = read_file(str(tmp_path / "out.csv"))
+    assert set(found.column("prediction").to_pylist()) == {"yes"}
+    assert min(found.column("probability of yes").to_pylist()) < 0.5
 
 
 def test_predictions_go_to_stdout(capfdbinary: pytest.CaptureFixture[bytes], folder: Path) -> None:

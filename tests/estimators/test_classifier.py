@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import nae
 from nae import NAEClassifier
 from nae.errors import ConfigError, DataError
 
@@ -88,11 +89,47 @@ def test_rare_classes_are_learned_and_probabilities_match_frequencies(X):
     assert proba[:, 1].mean() == pytest.approx(0.1, abs=0.03)
 
 
-def test_balanced_classes_weigh_alike(X):
+FEW = FAST | {"max_epochs": 3}  # before rows are told apart one by one
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_balanced_classes_keep_their_shares_and_an_offset_gives_them_equal_ones(X, n_classes):
+    y = np.minimum(np.arange(200) % 10, n_classes - 1)
+    model = NAEClassifier(class_weight="balanced", **FEW).fit(X, y)
+    shares = np.bincount(y) / 200
+    np.testing.assert_allclose(model.predict_proba(X).mean(axis=0), shares, rtol=1e-6)
+    np.testing.assert_allclose(model.class_weight_, 1 / (n_classes * shares))
+    weights = model.class_weight_
+    two, more = np.full(200, np.log(weights[1] / weights[0])), np.tile(np.log(weights), (200, 1))
+    weighted = model.predict_proba(X, offset=two if n_classes == 2 else more)
+    np.testing.assert_allclose(weighted.mean(axis=0), np.full(n_classes, 1 / n_classes), atol=0.05)
+    np.testing.assert_array_equal(model.predict(X), weighted.argmax(axis=1))
+    assert len(set(model.predict(X))) == n_classes  # the rare ones are found
+    assert (model.predict_proba(X).argmax(axis=1) == shares.argmax()).all()  # though they are not the most probable
+
+
+def test_without_class_weights_the_most_probable_class_is_predicted(X):
+    y = codes(X, 3)
+    model = NAEClassifier(**FEW).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
+    assert model.class_weight_.tolist() == [1, 1, 1]
+
+
+def test_a_file_and_a_scan_remember_the_weights_of_classes(X, tmp_path):
     y = (np.arange(200) % 10 == 0).astype(int)
-    few = FAST | {"max_epochs": 3}  # before rows are told apart one by one
-    proba = NAEClassifier(class_weight="balanced", **few).fit(X, y).predict_proba(X)
-    assert proba[:, 1].mean() == pytest.approx(0.5, abs=0.1)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    model = NAEClassifier(class_weight="balanced", **FEW).fit(table, y)
+    model.save(tmp_path / "model.nae")
+    tables, again = nae.load(tmp_path / "model.nae"), NAEClassifier.load(tmp_path / "model.nae")
+    assert tables.class_weight == model.model_.class_weight
+    np.testing.assert_array_equal(again.class_weight_, model.class_weight_)
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    np.testing.assert_array_equal(tables.predict(table).astype(int), model.predict(table))
+    table.assign(y=y).to_parquet(tmp_path / "rows.parquet")
+    streamed = NAEClassifier(class_weight="balanced", **FEW).fit(nae.scan(tmp_path / "rows.parquet"), y="y")
+    np.testing.assert_array_equal(streamed.class_weight_, model.class_weight_)
+    assert streamed.predict_proba(table)[:, 1].mean() == pytest.approx(0.1)
+    assert streamed.predict(table).mean() > 0.2
 
 
 def test_balanced_is_what_its_numbers_say(X):
@@ -106,9 +143,12 @@ def test_balanced_is_what_its_numbers_say(X):
 def test_class_weights_multiply_with_row_weights(X):
     y = codes(X, 3)
     rows = np.random.default_rng(1).uniform(0.5, 2, 200)
-    one = NAEClassifier(class_weight={1: 3.0}, **FAST).fit(X, y, sample_weight=rows).predict_proba(X)
-    other = NAEClassifier(**FAST).fit(X, y, sample_weight=np.where(y == 1, 3, 1) * rows).predict_proba(X)
-    np.testing.assert_allclose(one, other, atol=1e-9)
+    one = NAEClassifier(class_weight={1: 3.0}, **FAST).fit(X, y, sample_weight=rows)
+    other = NAEClassifier(**FAST).fit(X, y, sample_weight=np.where(y == 1, 3, 1) * rows)
+    np.testing.assert_allclose(one.contributions(X).values, other.contributions(X).values, atol=1e-9)
+    shares = [np.bincount(y, rows) / rows.sum(), np.bincount(y, np.where(y == 1, 3, 1) * rows)]
+    np.testing.assert_allclose(rows @ one.predict_proba(X) / rows.sum(), shares[0], rtol=1e-6)
+    np.testing.assert_allclose((np.where(y == 1, 3, 1) * rows) @ other.predict_proba(X), shares[1], rtol=1e-6)
 
 
 def test_levels_are_rare_by_their_rows_not_by_what_their_class_counts_for():

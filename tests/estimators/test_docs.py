@@ -27,6 +27,11 @@ def test_an_exposure_multiplies_a_rate_as_the_page_says(names: dict[str, Any]) -
     np.testing.assert_allclose(names["expected"], names["per_year"] * names["years"], rtol=1e-6)
 
 
+def test_probabilities_keep_the_shares_of_the_classes_as_the_page_says(names: dict[str, Any]) -> None:
+    assert names["share"] == pytest.approx(names["is_large"].mean(), rel=1e-6)
+    assert names["weighted"] > 1.5 * names["share"]
+
+
 def test_the_page_names_parameters_that_there_are(names: dict[str, Any]) -> None:
     listed = PAGE.read_text().partition("## Parameters worth knowing")[2]
     first_cells = [line.split("|")[1] for line in listed.splitlines() if line.startswith("| `")]

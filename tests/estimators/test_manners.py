@@ -72,7 +72,8 @@ def test_the_best_weights_are_kept_not_the_last(X):
     held_out = np.arange(200, 300)
     params = FAST | {"max_epochs": 60, "hidden_dim": 32, "learning_rate": 2e-2, "validation": held_out}
     model = NAERegressor(**params).fit(X, noise)
-    kept = np.mean((model.predict(X[held_out]) - noise[held_out]) ** 2) / noise.var()
+    before = model.predict(X[held_out]) - model.model_.training["intercept_shift"]  # totals are matched afterwards
+    kept = np.mean((before - noise[held_out]) ** 2) / noise.var()
     assert kept == pytest.approx(model.history_.best_validation, rel=1e-3)
     assert kept <= min(v for v in model.history_.column("validation") if v is not None) + 1e-6
     assert model.history_.best_epoch < len(model.history_)

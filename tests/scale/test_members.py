@@ -151,6 +151,9 @@ def test_classes_weights_and_the_path_to_additivity_work_apart(ray: HereAndNow) 
     assert sum(point.is_chosen for point in estimator.additivity_path_) == 1
     assert len(estimator.additivity_path_) > 1
     assert set(estimator.predict(X)) <= {"a", "b", "c"}
+    weight = np.linspace(1, 2, len(y))
+    totals = weight @ (labels[:, None] == estimator.classes_)
+    np.testing.assert_allclose(weight @ estimator.predict_proba(X), totals, rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -125,6 +125,9 @@ def test_a_fit_survives_a_lost_worker_and_scores_like_one_process(tmp_path: Path
     np.testing.assert_array_equal(model.schema.knots, alone.schema.knots)  # few rows: the sketches are exact
     assert model.training["n_rows"] == 2700
     assert rmse(model, table) == pytest.approx(rmse(alone, table), rel=0.15)
+    assert model.predict(kept.drop_columns(["y"])).mean() == pytest.approx(
+        np.mean(kept["y"]), abs=1e-6
+    )  # of all workers
 
 
 class KillOnce:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -6,8 +7,9 @@ import numpy as np
 import pytest
 
 import nae
+from nae.encoding import read_table
 from nae.serving import Limits
-from nae.serving.answers import encode
+from nae.serving.answers import encode, explain_rows, predict_rows
 from tests.serving.conftest import make_rows, serving
 
 
@@ -31,6 +33,17 @@ def test_classes_come_with_their_probabilities(many: httpx.Client, models: Path,
     found = [[row[label] for label in model.classes] for row in answer["probabilities"]]
     np.testing.assert_array_equal(found, model.predict_proba(make_rows(30, 1)))
     assert answer["predictions"] == model.predict(make_rows(30, 1)).tolist()
+
+
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_weights_of_classes_choose_and_probabilities_stay(models: Path, name: str) -> None:
+    plain, rows = nae.load(models / f"{name}.nae"), make_rows(30, 1)
+    model = replace(plain, class_weight=(1e-3, 1.0, 1e-3)[: len(plain.classes)])
+    found = predict_rows(model, model.cells(rows))
+    assert set(found["predictions"]) == {model.classes[1]} < set(plain.predict(rows))
+    assert found["probabilities"] == predict_rows(plain, plain.cells(rows))["probabilities"]
+    explained = explain_rows(model, read_table(rows), records(30), n_causes=1)["explanations"]
+    assert [one["prediction"] for one in explained] == found["predictions"]
 
 
 def test_an_absent_field_and_null_are_missing_values(client: httpx.Client, models: Path) -> None:

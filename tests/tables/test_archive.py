@@ -124,6 +124,10 @@ HOSTILE = {
     "an unknown link": (forged(put(link="probit")), "link must be one of"),
     "a link that does not fit": (forged(put(link="log")), "must have one of the links"),
     "classes that do not fit": (forged(put(classes=["a", "b"])), "2 classes cannot have 3 outputs"),
+    "a class weight of zero": (forged(put(class_weight=[1.0, 0.0, 1.0])), "a positive number for each of 3 classes"),
+    "a class weight as text": (forged(put(class_weight=[1.0, "2", 1.0])), "a positive number for each of 3 classes"),
+    "too few class weights": (forged(put(class_weight=[1.0, 2.0])), "a positive number for each of 3 classes"),
+    "class weights that are none": (forged(put(class_weight=None)), "'class_weight' as list; got NoneType"),
     "outputs that do not fit": (forged(put(outputs=["a"])), "got 1 names"),
     "no active expert": (forged(put(routing={"name": "softmax", "n_active": 0})), "n_active must be in"),
     "an unknown routing": (forged(put(routing={"name": "best", "n_active": 1})), "routing must be one of"),
@@ -152,6 +156,12 @@ def test_a_hostile_file_is_refused_quickly_and_without_its_memory(name: str, tmp
 def test_the_golden_file_itself_is_not_refused_after_mending(tmp_path: Path) -> None:
     (tmp_path / "m.nae").write_bytes(mend(split(GOLDEN)))
     assert_same_model(nae.load(tmp_path / "m.nae"), nae.load(FOLDER / "format_1.nae"))
+
+
+def test_weights_of_classes_are_kept(tmp_path: Path) -> None:
+    model = replace(nae.load(FOLDER / "format_1.nae"), class_weight=(1.0, 2.5, 0.5))
+    save(model, tmp_path / "m.nae")
+    assert nae.load(tmp_path / "m.nae").class_weight == model.class_weight
 
 
 def test_a_number_beyond_floats_is_refused() -> None:

@@ -108,6 +108,17 @@ def test_an_offset_that_does_not_fit_is_an_error(model, offset):
         model.decision_function([[0, "big"], [0, "big"]], offset=offset)
 
 
+@pytest.mark.parametrize("class_weight", [(), (1.0, 9.0, 0.2)])
+def test_a_row_is_given_the_class_of_the_largest_probability_times_weight(class_weight):
+    random = np.random.default_rng(2)
+    model = replace(make_model(random, n_outputs=3), class_weight=class_weight)
+    table = make_table(random, model.schema, 100)
+    probability = model.predict_proba(table)
+    best = (probability * (class_weight or 1.0)).argmax(axis=1)
+    assert model.predict(table).tolist() == [model.classes[i] for i in best]
+    assert (best != probability.argmax(axis=1)).any() == bool(class_weight)
+
+
 def test_classes_are_predicted_by_the_largest_score():
     random = np.random.default_rng(0)
     model = make_model(random, n_outputs=3)

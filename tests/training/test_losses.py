@@ -70,6 +70,34 @@ def test_a_loss_is_least_at_the_prediction_it_stands_for(name):
     assert grid[int(np.argmin(mean))] == pytest.approx(TARGETS[name][1](y), abs=0.02)
 
 
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in ("gamma", "tweedie")])
+def test_the_excess_is_the_slope_of_the_loss(name):
+    random = np.random.default_rng(4)
+    target = random.integers(0, 3 if name == "cross-entropy" else 2, 50)
+    target = target if name == "cross-entropy" else target[:, None].astype(float)
+    score = 2 * random.normal(size=(50, 3 if name == "cross-entropy" else 1))
+    loss, moved = make_loss(name, quantile=0.3), torch.as_tensor(score)[:, :, None].requires_grad_()
+    loss.per_row(moved, torch.as_tensor(target)).sum().backward()
+    factor = 2.0 if name in ("squared", "absolute") else 1.0  # what is zero stays zero
+    np.testing.assert_allclose(factor * loss.excess(score, target)[0], moved.grad[:, :, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma", "tweedie"])
+def test_the_excess_beneath_a_logarithm_is_prediction_minus_target(name):
+    score, target = np.array([[0.0], [1.0]]), np.array([[2.0], [0.5]])
+    excess, slope = make_loss(name).excess(score, target)
+    np.testing.assert_allclose(excess, np.exp(score) - target)
+    np.testing.assert_allclose(slope, np.exp(score))
+
+
+@pytest.mark.parametrize("name", ["squared", "huber", "poisson", "logistic"])
+def test_the_slope_of_the_excess_is_its_derivative(name):
+    score, target = np.linspace(-3, 3, 31)[:, None], np.ones((31, 1))
+    excess = make_loss(name).excess
+    step = (excess(score + 1e-6, target)[0] - excess(score - 1e-6, target)[0]) / 2e-6
+    np.testing.assert_allclose(excess(score, target)[1], step, rtol=1e-5, atol=1e-8)
+
+
 def test_extreme_scores_of_two_classes_do_not_overflow():
     score = torch.tensor([-1e4, 1e4]).view(2, 1, 1)
     found = make_loss("logistic").per_row(score, torch.tensor([[0.0], [1.0]]))

@@ -77,7 +77,7 @@ def predict(
 def _predictions(model: TableModel, rows: pa.Table, offset: Array | None) -> dict[str, pa.Array]:
     if model.classes:
         probability = model.predict_proba(rows, offset=offset)
-        best = np.array(model.classes, dtype=object)[probability.argmax(axis=1)]
+        best = np.array(model.classes, dtype=object)[model.choose(probability)]
         columns = {"prediction": pa.array(best, type=pa.string())}
         return columns | {f"probability of {name}": pa.array(probability[:, i]) for i, name in enumerate(model.classes)}
     value = model.predict(rows, offset=offset)

@@ -35,7 +35,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     Parameters
     ----------
     class_weight : dict, 'balanced' or None
-        Weights of the classes, multiplied with ``sample_weight``.
+        Weights of the classes, multiplied with ``sample_weight`` while learning; 'balanced' lets all classes count
+        alike. ``predict`` chooses by them, too. Probabilities are those of the data's own shares, without them: a rare
+        class stays rare. ``class_weight_`` says how to have the weighted ones.
     additivity : float, 'auto' or None
         How much of each contribution's variance its own value must explain, at least, in the mean over the features
         (:func:`nae.metrics.additivity`): 1 is a GAM, ``None`` asks for nothing, 'auto' takes the most additive model
@@ -113,6 +115,10 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     ----------
     classes_ : ndarray
         The class labels.
+    class_weight_ : ndarray
+        The weight of every class. Its logarithm as an offset gives the probabilities that were learned with it: for two
+        classes ``offset=np.full(len(X), np.log(class_weight_[1] / class_weight_[0]))``, for more
+        ``offset=np.tile(np.log(class_weight_), (len(X), 1))``.
     model_ : TableModel
         The model: numpy tables.
     history_ : History
@@ -205,10 +211,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         return self.model_.decision_function(cells, offset=offset)
 
     def predict(self, X: Any, *, offset: Any = None) -> AnyArray:
-        """Return the most probable class of every row."""
-        score = self.decision_function(X, offset=offset)
-        best = score.argmax(axis=1) if score.ndim == 2 else (score > 0).astype(int)
-        return np.asarray(self.classes_[best])
+        """Return the most probable class of every row; with ``class_weight``, the largest probability times weight."""
+        probability = self.predict_proba(X, offset=offset)
+        return np.asarray(self.classes_[self.model_.choose(probability)])
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Array:
         """Return the probability of every class, (row, class), in the order of ``classes_``."""
@@ -229,6 +234,11 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         check_offset(self.model_, offset)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
+    @property
+    def class_weight_(self) -> Array:
+        """The weight of every class, ones where ``class_weight`` is not given."""
+        return np.array(self._explained_model().class_weight or np.ones(len(self.classes_)))
+
     def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
         labels = column_or_1d(to_array(y), warn=True)
         is_kept = weight > 0
@@ -238,8 +248,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         codes = np.zeros(len(labels), dtype=np.int64)
         codes[is_kept] = found.codes
         totals: Array = np.bincount(codes, weight).astype(np.float64)
-        count, weight = weight, weight * self._class_weights(totals)[codes]
-        task = self._task(np.bincount(codes, weight) / weight.sum())
+        each = self._class_weights(totals)
+        count, weight = weight, weight * each[codes]
+        task = self._task(np.bincount(codes, weight) / weight.sum(), each)
         n_outputs = len(task.outputs)
         shift = read_offset(offset, len(labels), n_outputs, is_per_class=n_outputs > 1)
         return Rows(columns, codes[:, None] if n_outputs == 1 else codes, weight, shift, count=count), task
@@ -251,16 +262,16 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         self.classes_ = survey.classes
         each = self._class_weights(survey.class_weight)
         total = survey.class_weight * each
-        return self._task(total / total.sum()), each
+        return self._task(total / total.sum(), each), each
 
-    def _task(self, prior: Array) -> Task:
-        """Return what is learned, starting from the shares of the classes."""
+    def _task(self, prior: Array, each: Array) -> Task:
+        """Return what is learned, starting from the shares of the classes, with the weight of each."""
         names = tuple(str(label) for label in self.classes_.tolist())
         if len(names) == 2:
             centre = np.array([np.log(prior[1]) - np.log(prior[0])])
-            return Task(make_loss("logistic"), Scale(centre, np.ones(1)), (names[1],), names)
+            return Task(make_loss("logistic"), Scale(centre, np.ones(1)), (names[1],), names, each)
         centre = np.log(prior) - np.log(prior).mean()
-        return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names)
+        return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names, each)
 
     def _read_target(self, y: Any, task: Task) -> AnyArray:
         code_of = {label: code for code, label in enumerate(self.classes_.tolist())}

@@ -99,6 +99,7 @@ class Task:
     scale: Scale
     outputs: tuple[str, ...]
     classes: tuple[str, ...] = ()
+    class_weight: Array | None = None  # (class,), what learning multiplies the weights of rows with
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +114,12 @@ class Prepared:
     weights: Array  # of the same rows
     place: Place
     slot_weight: Array | None = None  # of all rows at each slot, where ``cells`` are a sample
+    is_split: bool = False  # the validation rows are some of those given to fit
+
+    @property
+    def sources(self) -> list[RowSource]:
+        """All rows whose totals the model must have: those given to fit, and none of an evaluation set."""
+        return [self.source, self.validation] if self.is_split and self.validation is not None else [self.source]
 
 
 def prepare(
@@ -125,6 +132,7 @@ def prepare(
     seed: int,
     device: str,
     schema: Schema | None = None,
+    is_split: bool = False,
 ) -> Prepared:
     """Place knots, locate the rows and make tensors of them."""
     if schema is None:
@@ -143,7 +151,7 @@ def prepare(
         found = schema.locate(validation.columns)
         validation_rows = to_tensors(validation, found, schema, task, settings, mean_weight=mean_weight)
         validation_rows = validation_rows.to(place.device)
-    return Prepared(schema, inputs, source, validation_rows, cells, rows.weight, place)
+    return Prepared(schema, inputs, source, validation_rows, cells, rows.weight, place, is_split=is_split)
 
 
 def fit_model(

@@ -40,6 +40,7 @@ from nae.quality import Baseline, Criterion
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
 from nae.training import History, TrainingConfig
+from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
 from nae.training.device import fit_in_memory
 from nae.training.workers import ALONE, Workers
@@ -149,6 +150,7 @@ class Learner(Parameters):
             seed=seed,
             device=self.device,
             schema=None if state is None else self.model_.schema,
+            is_split=eval_set is None,
         )
         if state is None:
             known = [len(training) - int(is_missing(array).sum()) for array in training.columns.arrays]
@@ -309,7 +311,7 @@ class Learner(Parameters):
         checkpoints: Checkpoints | None = None,
         train: Train = fit_model,
     ) -> Fitted:
-        """Train once, or along the path of ``additivity='auto'``."""
+        """Train once, or along the path of ``additivity='auto'``, and balance what is kept."""
 
         def fit(settings: Settings, state: State | None) -> Fitted:
             return train(
@@ -327,14 +329,14 @@ class Learner(Parameters):
 
         self.__dict__.pop("additivity_path_", None)
         if self.additivity != "auto":
-            return fit(settings, state)
+            return _balanced(fit(settings, state), prepared, task, workers)
         if prepared.validation is None and prepared.source.held_out(self.n_members) is None:
             raise DataError(
                 f"additivity='auto' needs rows to validate on; got {len(prepared.source)}, which are all used for "
                 "training. Pass eval_set, or a number as additivity."
             )
         fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells, state=state)
-        return fitted
+        return _balanced(fitted, prepared, task, workers)
 
     def _keep(self, fitted: Fitted, prepared: Prepared, **facts: Any) -> None:
         """Keep the model, with a summary of how it was trained."""
@@ -382,6 +384,14 @@ def _known_baseline(survey: "Survey", task: Task) -> dict[str, Any]:
     """Return the same rule of rows that were never all in memory; quantiles of their target are not known."""
     is_known = bool(task.classes) or Criterion.of(_facts(task, None)).level is None
     return {"baseline": survey.baseline(link_named(task.loss.link)).to_dict()} if is_known else {}
+
+
+def _balanced(fitted: Fitted, prepared: Prepared, task: Task, workers: Workers) -> Fitted:
+    """Return the fit with the intercept at which the model has the totals of the rows."""
+    model = balance(
+        fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=workers
+    )
+    return replace(fitted, model=model)
 
 
 def _check_dial(fitted: Fitted, asked: float) -> None:

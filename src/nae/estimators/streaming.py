@@ -57,7 +57,7 @@ def survey_roles(
     """Return the scan as it is to be read, what the first pass found with all workers, and this one's rows."""
     n_rows = scan.count_rows()
     if n_rows is not None:  # better said before the first pass than after it
-        check_space(n_rows * (3 * len(roles.features) + 12), scan.cache_folder)
+        check_space(n_rows * (3 * len(roles.features) + 20), scan.cache_folder)
     scan = scan if is_classes else scan.with_numbers(roles.target)
     scan = scan.with_numbers([*roles.offset, *((roles.weight,) if roles.weight else ())])
     with reported(scan, is_verbose=is_verbose) as shown:
@@ -198,6 +198,7 @@ class ScanPlan:
                 np.concatenate([one[2] for one in sample]),
                 place,
                 sum(self.workers.gather(writer.slot_weight)),
+                is_split=bool(writer.held_out) and writer.is_whole,
             )
             n_held_out = int(writer.fold_counts[: self.settings.network.n_members].sum()) if n_folds else 0
             n_held_out = n_held_out if found is None else len(found)
@@ -241,6 +242,7 @@ class ScanPlan:
             base_width=n_outputs if has_base else None,
             has_folds=has_folds,
             is_exact=is_exact,
+            n_outputs=n_outputs,
         )
 
     def locate(self, columns: Columns) -> Cells:
@@ -285,6 +287,7 @@ class _Writer:
         self.fold_counts = np.zeros(n_folds or 1, dtype=np.int64)
         self.fingerprint = Fingerprint()
         self.held_out: list[TrainingRows] = []
+        self.is_whole = True  # all that is held out is kept, and not only as many rows as validation needs
         self.sampled_weights: list[Array] = []
         self._slots: list[IntArray] = []
         self._fractions: list[Array] = []
@@ -322,6 +325,7 @@ class _Writer:
         held_out = random_rows(settings.validation_size, codes, len(weights), self.random)
         n_expected = math.ceil(self.plan.survey.n_rows * settings.validation_size)
         step = -(-n_expected // VALIDATION_ROWS) if self.cache.n_blocks > 1 else 1
+        self.is_whole = step == 1
         self.held_out.append(tensors.take(torch.as_tensor(held_out[::step])))
         is_kept = np.ones(len(weights), dtype=bool)
         is_kept[held_out] = False

@@ -1,6 +1,6 @@
 """Batches from the cache: a window that is refilled block by block, in another order every epoch."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from nae._typing import AnyArray, Array
 from nae.network.cells import RowCells
 from nae.scanning.cache import Field, RowCache
 from nae.training import TrainingRows
-from nae.training.data import VALIDATION_ROWS
+from nae.training.data import VALIDATION_ROWS, Scored
 
 __all__ = ["CachedRows", "Packing", "concatenate"]
 
@@ -34,6 +34,7 @@ class Packing:
     base_width: int | None
     has_folds: bool
     is_exact: bool
+    n_outputs: int = 1
 
     def fields(self) -> list[Field]:
         """Return what a row takes on disk."""
@@ -48,6 +49,8 @@ class Packing:
             found.append(Field("base", float_type, self.base_width))
         if self.has_folds:
             found.append(Field("fold", np.int16))
+        if not self.is_exact:
+            found.append(Field("score", np.float64, self.n_outputs))  # room for what the finished model says
         return found
 
     def pack(self, rows: TrainingRows) -> dict[str, AnyArray]:
@@ -145,6 +148,16 @@ class CachedRows:
 
     def whole(self) -> TrainingRows | None:
         return self._load(0) if self.cache.n_blocks == 1 else None
+
+    def scored(self, score: Callable[[TrainingRows], Array]) -> list[Scored]:
+        if self.cache.n_blocks == 1:
+            return self._load(0).scored(score)
+        found = []
+        for number in range(self.cache.n_blocks):
+            block = self.cache.block(number)
+            block["score"][:] = score(self._load(number))
+            found.append(Scored(block["score"], block["target"], block["weight"]))
+        return found
 
     def _load(self, block: int) -> TrainingRows:
         """Return the rows of a block, in the window."""

@@ -23,7 +23,7 @@ def predict_rows(model: TableModel, cells: Cells) -> dict[str, Any]:
             return {"predictions": value.tolist()}
         return {"predictions": [dict(zip(model.outputs, row, strict=True)) for row in value.tolist()]}
     probability = model.predict_proba(cells)
-    best = probability.argmax(axis=1)
+    best = model.choose(probability)
     return {
         "predictions": [model.classes[i] for i in best],
         "probabilities": [dict(zip(model.classes, row, strict=True)) for row in probability.tolist()],
@@ -53,8 +53,8 @@ def _prediction(model: TableModel, mean: Array) -> Any:
     if not model.classes:
         values = np.ravel(mean).tolist()
         return values[0] if len(values) == 1 else dict(zip(model.outputs, values, strict=True))
-    best = int(np.argmax(mean)) if len(mean) > 1 else int(mean[0] > 0.5)
-    return model.classes[best]
+    probability = mean if len(mean) > 1 else np.array([1 - mean[0], mean[0]])
+    return model.classes[int(model.choose(probability[None])[0])]
 
 
 def _output(

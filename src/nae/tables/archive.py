@@ -132,6 +132,7 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
         "link": model.link.name,
         "outputs": list(model.outputs),
         "classes": list(model.classes),
+        **({"class_weight": list(model.class_weight)} if model.class_weight else {}),
         "training": model.training,
         "arrays": {name: _describe(value) for name, value in arrays.items()},
     }
@@ -166,6 +167,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         link=LINKS[header["link"]],
         outputs=tuple(header["outputs"]),
         classes=tuple(header["classes"]),
+        class_weight=tuple(header.get("class_weight", ())),
         statistics=Statistics(**statistics) if statistics else None,
         training=header["training"],
     )

@@ -39,7 +39,10 @@ _MOST_GATE = 1e15  # products of two gate numbers stay far from the largest floa
 
 def check_header(header: dict[str, Any]) -> None:
     """Check names and types of everything in the header."""
-    _check_keys(header, _KEYS, "The header")
+    optional: dict[str, type] = {"class_weight": list} if "class_weight" in header else {}
+    _check_keys(header, _KEYS | optional, "The header")
+    if optional:
+        _check_weights(header["class_weight"], len(header["classes"]))
     _check_keys(header["routing"], {"name": str, "n_active": int}, "The routing")
     for what, name, known in (
         ("gate", header["gate"], GATES),
@@ -174,6 +177,12 @@ def _check_schema(schema: dict[str, Any]) -> None:
                 raise FormatError(f"The levels of {row['name'][:80]!r} must differ.")
         elif not 1 <= row["n_knots"] <= 2**31:
             raise FormatError(f"{row['name'][:80]!r} must have a knot; got {row['n_knots']}.")
+
+
+def _check_weights(weights: list[Any], n_classes: int) -> None:
+    are_numbers = all(type(weight) in (int, float) and 0 < weight <= 1e300 for weight in weights)
+    if not are_numbers or not 0 < len(weights) == n_classes:
+        raise FormatError(f"'class_weight' must hold a positive number for each of {n_classes} classes.")
 
 
 def _check_keys(found: Any, expected: dict[str, type], what: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nae._typing import AnyArray, Array
+from nae._typing import AnyArray, Array, IntArray
 from nae._words import counted
 from nae.contributions import Contributions
 from nae.encoding.cells import Cells
@@ -54,6 +54,9 @@ class TableModel(Explains):
         Names of the targets or classes; one name for a single output.
     classes
         The class labels of a classifier, as strings; empty for regression.
+    class_weight
+        How much each class counts when a row is given one, (class,); empty where all count alike. Probabilities do not
+        follow it.
     statistics
         Aggregates of the training rows.
     training
@@ -70,6 +73,7 @@ class TableModel(Explains):
     link: Link
     outputs: tuple[str, ...] = ("score",)
     classes: tuple[str, ...] = ()
+    class_weight: tuple[float, ...] = ()
     statistics: Statistics | None = None
     training: dict[str, Any] = field(default_factory=dict)
     kernel: "Kernel | None" = field(default=None, repr=False)
@@ -161,12 +165,19 @@ class TableModel(Explains):
         return self._squeeze(score if offset is None else score + _as_offset(offset, score))
 
     def predict(self, X: Any, *, offset: AnyArray | None = None) -> AnyArray:
-        """Return the predicted target of every row; for a classifier its most probable class."""
-        score = self.decision_function(X, offset=offset)
+        """Return the predicted target of every row; for a classifier the class that :meth:`choose` gives it."""
         if self.classes:
-            best = score.argmax(axis=1) if score.ndim == 2 else (score > 0).astype(int)
+            best = self.choose(self.predict_proba(X, offset=offset))
             return np.asarray(np.array(self.classes, dtype=object)[best])
-        return self.link.inverse(score)
+        return self.link.inverse(self.decision_function(X, offset=offset))
+
+    def choose(self, probability: Array) -> IntArray:
+        """Return which class each row is given, (row,), from the probabilities of all, (row, class).
+
+        The most probable one; where classes have weights, the one whose probability times weight is largest.
+        """
+        weighted = probability * np.array(self.class_weight) if self.class_weight else probability
+        return np.asarray(weighted.argmax(axis=1))
 
     def predict_proba(self, X: Any, *, offset: AnyArray | None = None) -> Array:
         """Return the probability of every class, (row, class)."""

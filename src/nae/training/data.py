@@ -1,17 +1,30 @@
 """Rows as tensors, and where a training takes its batches from."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from nae._typing import AnyArray, Array
 from nae.network.cells import RowCells
 
-__all__ = ["VALIDATION_ROWS", "RowSource", "TrainingRows"]
+__all__ = ["VALIDATION_ROWS", "RowSource", "Scored", "TrainingRows"]
 
 VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Rows with the score that a model gives them; the arrays may lie on disk."""
+
+    score: Array  # (B, O), on the scale of training, offset included
+    target: AnyArray  # (B, O) numbers, or (B,) class numbers
+    weight: Array  # (B,)
+
+    def __len__(self) -> int:
+        return len(self.weight)
 
 
 class RowSource(Protocol):
@@ -35,6 +48,9 @@ class RowSource(Protocol):
 
     def whole(self) -> "TrainingRows | None":
         """Return all training rows; None where they are not in one place."""
+
+    def scored(self, score: "Callable[[TrainingRows], Array]") -> list[Scored]:
+        """Return all the rows with their scores, in parts; ``score`` is asked once for every row."""
 
 
 @dataclass(frozen=True)
@@ -92,3 +108,6 @@ class TrainingRows:
         slots, weights = self.cells.ends()
         total = torch.zeros(n_slots, device=self.weight.device, dtype=self.weight.dtype)
         return total.index_add_(0, slots.flatten(), (weights * self.weight.view(-1, 1, 1)).flatten())
+
+    def scored(self, score: "Callable[[TrainingRows], Array]") -> list[Scored]:
+        return [Scored(score(self), self.target.cpu().numpy(), self.weight.cpu().numpy())]

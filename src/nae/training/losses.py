@@ -1,18 +1,26 @@
 """Losses: (score, target) -> one number per row and member, with the link each belongs to.
 
-Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs.
+Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs. Beside each loss
+stands, in numpy, what the intercept of a finished model is solved for: the *excess* of every row and how fast it grows
+with the score. It is prediction minus target where totals are to match, and the slope of the loss elsewhere.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import torch.nn.functional as fn
 from torch import Tensor
 
+from nae._typing import Array
 from nae.errors import ConfigError, did_you_mean
+from nae.links import LINKS
 
 __all__ = ["LOSSES", "Loss", "make_loss"]
+
+
+Excess = Callable[[Array, Array], tuple[Array, Array]]  # score, target -> excess, slope; (B, O) each
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,7 @@ class Loss:
     name: str
     link: str
     per_row: Callable[[Tensor, Tensor], Tensor]  # (B, O, M), target -> (B, M)
+    excess: Excess  # weighted, it adds up to zero once the model is balanced
     domain: str = "any"  # 'any', 'non-negative' or 'positive'
     is_scaled: bool = False  # the target is standardised
     option: tuple[str, float] | None = None  # its parameter, as the estimator calls it
@@ -38,6 +47,10 @@ def _squared(score: Tensor, target: Tensor) -> Tensor:
     return (score - target) ** 2
 
 
+def _residual(score: Array, target: Array) -> tuple[Array, Array]:
+    return score - target, np.ones_like(score)
+
+
 def _absolute(score: Tensor, target: Tensor) -> Tensor:
     return (score - target).abs()
 
@@ -50,6 +63,14 @@ def _huber(delta: float) -> Callable[[Tensor, Tensor], Tensor]:
     return loss
 
 
+def _clipped(delta: float) -> Excess:
+    def excess(score: Array, target: Array) -> tuple[Array, Array]:
+        error = score - target
+        return np.clip(error, -delta, delta), (np.abs(error) < delta).astype(np.float64)
+
+    return excess
+
+
 def _pinball(quantile: float) -> Callable[[Tensor, Tensor], Tensor]:
     def loss(score: Tensor, target: Tensor) -> Tensor:
         error = target - score
@@ -58,8 +79,23 @@ def _pinball(quantile: float) -> Callable[[Tensor, Tensor], Tensor]:
     return loss
 
 
+def _above(quantile: float) -> Excess:
+    """Whether the score is above the target, less how often it should be: it jumps at the target, and has no slope."""
+
+    def excess(score: Array, target: Array) -> tuple[Array, Array]:
+        return np.where(score == target, 0.0, (score > target) - quantile), np.zeros_like(score)
+
+    return excess
+
+
 def _poisson(score: Tensor, target: Tensor) -> Tensor:
     return score.exp() - target * score
+
+
+def _mean_excess(score: Array, target: Array) -> tuple[Array, Array]:
+    """Of Poisson, gamma and Tweedie alike: an insurer's totals are those of the claims, whatever was minimised."""
+    mean = LINKS["log"].inverse(score)
+    return mean - target, mean
 
 
 def _gamma(score: Tensor, target: Tensor) -> Tensor:
@@ -77,9 +113,20 @@ def _logistic(score: Tensor, target: Tensor) -> Tensor:
     return fn.softplus(score) - target * score
 
 
+def _probability_excess(score: Array, target: Array) -> tuple[Array, Array]:
+    chance = LINKS["logit"].inverse(score)
+    return chance - target, chance * (1 - chance)
+
+
 def _cross_entropy(score: Tensor, target: Tensor) -> Tensor:
     n_members = score.shape[-1]
     return fn.cross_entropy(score, target.unsqueeze(-1).expand(-1, n_members), reduction="none")
+
+
+def _class_excess(score: Array, target: Array) -> tuple[Array, Array]:
+    """Of every class; classes share one slope, which is not diagonal and follows from their probabilities."""
+    chance = LINKS["softmax"].inverse(score)
+    return chance - (target[:, None] == np.arange(score.shape[1])), chance
 
 
 LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie", "logistic", "cross-entropy")
@@ -96,18 +143,35 @@ def make_loss(name: str, *, quantile: float = 0.5, power: float = 1.5, delta: fl
     if name == "huber" and not delta > 0:
         raise ConfigError(f"huber_delta must be positive; got {delta}.")
     made = {
-        "squared": Loss(name, "identity", _elementwise(_squared), is_scaled=True),
-        "absolute": Loss(name, "identity", _elementwise(_absolute), is_scaled=True),
-        "huber": Loss(name, "identity", _elementwise(_huber(delta)), is_scaled=True, option=("huber_delta", delta)),
+        "squared": Loss(name, "identity", _elementwise(_squared), _residual, is_scaled=True),
+        "absolute": Loss(name, "identity", _elementwise(_absolute), _above(0.5), is_scaled=True),
+        "huber": Loss(
+            name,
+            "identity",
+            _elementwise(_huber(delta)),
+            _clipped(delta),
+            is_scaled=True,
+            option=("huber_delta", delta),
+        ),
         "quantile": Loss(
-            name, "identity", _elementwise(_pinball(quantile)), is_scaled=True, option=("quantile", quantile)
+            name,
+            "identity",
+            _elementwise(_pinball(quantile)),
+            _above(quantile),
+            is_scaled=True,
+            option=("quantile", quantile),
         ),
-        "poisson": Loss(name, "log", _elementwise(_poisson), domain="non-negative"),
-        "gamma": Loss(name, "log", _elementwise(_gamma), domain="positive"),
+        "poisson": Loss(name, "log", _elementwise(_poisson), _mean_excess, domain="non-negative"),
+        "gamma": Loss(name, "log", _elementwise(_gamma), _mean_excess, domain="positive"),
         "tweedie": Loss(
-            name, "log", _elementwise(_tweedie(power)), domain="non-negative", option=("tweedie_power", power)
+            name,
+            "log",
+            _elementwise(_tweedie(power)),
+            _mean_excess,
+            domain="non-negative",
+            option=("tweedie_power", power),
         ),
-        "logistic": Loss(name, "logit", _elementwise(_logistic)),
-        "cross-entropy": Loss(name, "softmax", _cross_entropy),
+        "logistic": Loss(name, "logit", _elementwise(_logistic), _probability_excess),
+        "cross-entropy": Loss(name, "softmax", _cross_entropy, _class_excess),
     }
     return made[name]

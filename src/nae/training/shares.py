@@ -1,13 +1,14 @@
 """A worker's share of the rows as a source of batches: its part of every batch of all workers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
+from nae._typing import Array
 from nae._words import counted
 from nae.errors import DataError
-from nae.training.data import RowSource, TrainingRows
+from nae.training.data import RowSource, Scored, TrainingRows
 from nae.training.workers import Workers
 
 __all__ = ["SharedRows", "check_shares"]
@@ -62,3 +63,6 @@ class SharedRows:
 
     def whole(self) -> None:
         return None
+
+    def scored(self, score: Callable[[TrainingRows], Array]) -> list[Scored]:
+        return self.own.scored(score)

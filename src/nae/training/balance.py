@@ -1,0 +1,204 @@
+"""The last step of a fit: the intercept with which predicted totals are those of the training rows.
+
+Training stops where validation is best, with members that end a little above or below and are averaged before the link,
+so the mean of the predictions is off by some percent. One number per output mends that exactly. Where a loss has no
+total to match (quantiles, absolute and Huber errors), the intercept is the one that minimises it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from nae._typing import AnyArray, Array
+from nae.encoding import Cells
+from nae.network.cells import RowCells
+from nae.tables.model import TableModel
+from nae.training.assemble import Scale
+from nae.training.data import RowSource, Scored, TrainingRows
+from nae.training.losses import Excess, Loss
+from nae.training.workers import ALONE, Workers
+
+__all__ = ["balance"]
+
+_ROWS = 1 << 16  # rows summed together
+_SCORED = 1 << 13  # rows scored together: their cells are many more numbers
+_CLOSE = 1e-10  # an excess of this share of the total is none
+_NARROW = 1e-13  # an interval of this width, in standard deviations of the target or units of a logarithm, is a point
+_STEP = 2.0  # the longest step that a slope is believed
+_PASSES = 200  # over the rows, at most; a smooth condition takes about five, one that jumps about fifty
+
+
+def balance(
+    model: TableModel,
+    sources: Sequence[RowSource],
+    loss: Loss,
+    scale: Scale,
+    *,
+    class_weight: Array | None = None,
+    workers: Workers = ALONE,
+) -> TableModel:
+    """Return the same model with the intercept that the rows ask for.
+
+    Parameters
+    ----------
+    model
+        The model as it will predict.
+    sources
+        The rows that count.
+    loss, scale
+        What was minimised, and how its score becomes the model's.
+    class_weight
+        What learning multiplied the weights of each class with: it is taken out again, so that probabilities are those
+        of the data's own shares.
+    workers
+        Those with the other rows: sums are taken over all of them.
+    """
+    parts = [part for source in sources for part in source.scored(lambda rows: _score(model, rows, loss, scale))]
+    rows = _Rows(parts, loss.excess, class_weight, workers)
+    weights = np.ones(1) if class_weight is None else class_weight
+    logs = np.log(weights)
+    if loss.link == "softmax":
+        shift = _solve_classes(rows, -logs)
+        shift = shift - shift.mean()
+    else:
+        start = np.full(model.n_outputs, logs[0] - logs[-1])
+        shift = _solve_outputs(rows, start, is_relative=not loss.is_scaled) * scale.unit
+    shift = np.where(scale.spread > 0, workers.agree(shift.tolist()), 0.0)  # a constant target is predicted already
+    return replace(
+        model,
+        intercept=model.intercept + shift,
+        class_weight=tuple(weights.tolist()) if logs.any() else (),
+    ).with_training(intercept_shift=shift.tolist())
+
+
+def _score(model: TableModel, rows: TrainingRows, loss: Loss, scale: Scale) -> Array:
+    """Return the score of every row on the scale of training, (B, O), offset included."""
+    score = np.empty((len(rows), model.n_outputs))
+    nothing = np.zeros_like(scale.centre)
+    begin = torch.as_tensor(scale.centre, dtype=rows.weight.dtype).double().numpy()  # as rounded as the base it is in
+    begin, centre = (nothing, scale.centre) if loss.is_scaled else (begin, nothing)
+    for start in range(0, len(rows), _SCORED):
+        part = slice(start, start + _SCORED)
+        cells = RowCells(rows.cells.slot[part], rows.cells.fraction[part])
+        found = model.decision_function(_cells(model, cells)).reshape(-1, model.n_outputs)
+        score[part] = (found - centre) / scale.unit
+        if rows.base is not None:
+            score[part] += rows.base[part].double().cpu().numpy() - begin
+    return score
+
+
+def _cells(model: TableModel, cells: RowCells) -> Cells:
+    """Return where rows of a training lie in the tables of the model, which are not padded."""
+    longest = max(feature.n_slots for feature in model.schema.features)
+    padding = np.arange(model.n_features) * longest - model.schema.offsets[:-1]
+    return Cells(cells.slot.cpu().numpy() - padding, cells.fraction.cpu().numpy())
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Scored rows, and sums over them and those of the other workers."""
+
+    parts: list[Scored]
+    excess: Excess
+    class_weight: Array | None
+    workers: Workers
+
+    def total(self, summed: Callable[[Array, AnyArray, Array], Array]) -> Array:
+        """Return the sum of what ``summed`` says of score, target and weight of a few rows, however many there are."""
+        found = sum(summed(*few) for few in self._few())
+        return self.workers.total(torch.as_tensor(found, dtype=torch.float64)).numpy()
+
+    def _few(self) -> Iterator[tuple[Array, AnyArray, Array]]:
+        for part in self.parts:
+            for start in range(0, len(part), _ROWS):
+                rows = slice(start, start + _ROWS)
+                target, weight = np.asarray(part.target[rows]), np.asarray(part.weight[rows], dtype=np.float64)
+                if self.class_weight is not None:
+                    weight = weight / self.class_weight[target.reshape(-1).astype(np.int64)]
+                yield np.asarray(part.score[rows]), target, weight
+
+
+def _solve_outputs(rows: _Rows, start: Array, *, is_relative: bool) -> Array:
+    """Return the shift of every output at which its excess is none: Newton's steps within an interval that is halved.
+
+    The excess grows with the shift, so one interval holds the solution. A total of zero under a logarithm has none: the
+    shift stays where it starts, since an excess that is nothing beside the weights is close enough.
+    """
+
+    def sizes(_: Array, target: AnyArray, weight: Array) -> Array:
+        return np.stack([weight @ np.abs(target), np.full(len(start), weight.sum())])
+
+    size = rows.total(sizes)
+    close = _CLOSE * (np.where(size[0] > 0, size[0], size[1]) if is_relative else size[1])
+    at, low, high = start.copy(), np.full_like(start, -np.inf), np.full_like(start, np.inf)
+    reach = np.ones_like(start)
+
+    def sums(score: Array, target: AnyArray, weight: Array) -> Array:
+        gap, slope = rows.excess(score + at, target)
+        return np.stack([_with(weight, gap), _with(weight, slope)])
+
+    for number in range(_PASSES):
+        gap, slope = rows.total(sums)
+        low, high = np.where(gap < 0, at, low), np.where(gap > 0, at, high)
+        is_done = (np.abs(gap) <= close) | (high - low <= _NARROW * np.maximum(1.0, np.abs(at)))
+        if is_done.all():
+            break
+        step = np.clip(-gap / np.where(slope > 0, slope, np.inf), -_STEP, _STEP)
+        is_bounded = np.isfinite(high - low)
+        middle = (np.where(is_bounded, low, 0.0) + np.where(is_bounded, high, 0.0)) / 2
+        halved = np.where(is_bounded, middle, at - np.sign(gap) * reach)
+        reach = np.where(is_bounded, reach, 2 * reach)
+        is_believed = (slope > 0) & (low < at + step) & (at + step < high) & (number % 3 < 2)
+        at = np.where(is_done, at, np.where(is_believed, at + step, halved))
+    return at
+
+
+def _with(weight: Array, values: Array) -> Array:
+    """Return the weighted sum of rows; terms that cannot be told from infinity are as large as can be."""
+    return np.asarray(weight @ np.nan_to_num(values, posinf=1e200))
+
+
+def _solve_classes(rows: _Rows, start: Array) -> Array:
+    """Return the shift of every class at which all classes have their totals: Newton's steps, shortened to descend.
+
+    The excess is the slope of the cross-entropy, which is convex; only differences between classes count.
+    """
+    n_classes = len(start)
+    total = rows.total(lambda _, target, weight: np.bincount(target, weight, minlength=n_classes).astype(np.float64))
+    close = _CLOSE * total
+    at = start.copy()
+    value, gap, slope = _class_sums(rows, at)
+    for _ in range(_PASSES):
+        if (np.abs(gap) <= close).all():
+            break
+        size = max(float(np.trace(slope)), 1e-200)  # all classes moved alike change nothing: the sum stays as it is
+        step = -np.linalg.solve(slope + size * (1 + 1e-14 * np.eye(n_classes)), gap)
+        step *= min(1.0, _STEP / np.abs(step).max())
+        length, drop = 1.0, float(gap @ step)
+        found = _class_sums(rows, at + step)
+        while found[0] > value + 1e-4 * length * drop and length > 1e-6:
+            length /= 2
+            found = _class_sums(rows, at + length * step)
+        if not found[0] < value:  # as far as rounding lets it go
+            break
+        at, (value, gap, slope) = at + length * step, found
+    return at
+
+
+def _class_sums(rows: _Rows, at: Array) -> tuple[float, Array, Array]:
+    """Return cross-entropy, excess of every class, and its slope in every other one's shift."""
+    n_classes = len(at)
+
+    def sums(score: Array, target: AnyArray, weight: Array) -> Array:
+        moved = score + at
+        gap, chance = rows.excess(moved, target)
+        most = moved.max(axis=1)
+        log_total = most + np.log(np.exp(moved - most[:, None]).sum(axis=1))
+        value = weight @ (log_total - moved[np.arange(len(moved)), target])
+        slope = np.diag(weight @ chance) - (chance * weight[:, None]).T @ chance
+        return np.concatenate([[value], weight @ gap, slope.ravel()])
+
+    found = rows.total(sums)
+    return float(found[0]), found[1 : 1 + n_classes], found[1 + n_classes :].reshape(n_classes, n_classes)
