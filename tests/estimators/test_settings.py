@@ -58,6 +58,16 @@ def test_numbers_have_more_experts_where_additivity_is_asked_for():
     assert settings(additivity=0.9, n_experts=5).network.n_experts == 5
 
 
+@pytest.mark.parametrize("is_classes", [False, True])
+@pytest.mark.parametrize("n_rows", [5_000, 40_000])
+@pytest.mark.parametrize("n_features", [10, 65])
+def test_auto_asks_for_additivity_too_and_has_as_many_experts(n_rows: int, n_features: int, is_classes: bool):
+    sizes = {"n_rows": n_rows, "n_features": n_features, "is_classes": is_classes}
+    auto, asked = settings(additivity="auto", **sizes), settings(additivity=0.9, **sizes)
+    assert auto.network == asked.network
+    assert auto.training.additivity is None  # the path begins with the flexible model
+
+
 def test_full_additivity_is_one_expert_and_no_dial():
     found = settings(additivity=1.0)
     assert (found.network.n_experts, found.network.n_active) == (1, 1)
