@@ -106,7 +106,8 @@ def test_a_file_without_a_column_of_the_model_is_named(nae, folder, parts, tmp_p
     pa.parquet.write_table(table.drop_columns(["garden"]), parts / "part1.parquet")
     code, _, said = nae("predict", folder / "price.nae", parts, "-o", tmp_path / "out")
     assert code == 2
-    assert "part1.parquet: The table has no column 'garden'" in said
+    assert "part1.parquet: The table must have the column 'garden' the model was trained on" in said
+    assert "The model knows 'size', 'town', 'garden'; the table has 'size', 'town', 'price', 'sold'." in said
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["part0.parquet"]
 
 

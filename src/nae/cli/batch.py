@@ -83,7 +83,7 @@ def _predict_file(
     if model.schema.has_names:
         header = pa.schema([(name, pa.null()) for name in rows.columns]).empty_table()
         try:
-            found = {one.name: find_column(one.name, header) for one in model.schema.features}
+            found = {one.name: find_column(one.name, header, known=model.feature_names) for one in model.schema.features}
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
         rows = rows.with_numbers(
