@@ -194,6 +194,18 @@ def test_explain_shows_one_row_one_feature_and_a_pair(nae: Command, folder: Path
     assert pair.startswith("What size (down) and town (across) do together")
 
 
+def test_a_feature_is_explained_although_blanks_stand_around_its_name(nae: Command, tmp_path: Path) -> None:
+    data, path = tmp_path / "d.csv", tmp_path / "m.nae"
+    data.write_text(" plan ,size,y\n" + "".join(f"{'ab'[i % 2]},{i % 9},{i % 7}.5\n" for i in range(60)))
+    assert nae("fit", data, "-t", "y", "-o", path, "-q", *TINY)[0] == 0
+    assert library.load(path).feature_names == (" plan ", "size")
+    for words in (("--feature", "plan"), ("--feature", " plan "), ("--pair", "plan", "size ")):
+        code, out, err = nae("explain", path, *words)
+        assert code == 0, err
+        assert "plan" in out
+    assert "No feature is called 'plans'" in nae("explain", path, "--feature", "plans")[2]
+
+
 def test_show_is_a_card_with_caps(nae: Command, folder: Path) -> None:
     out = nae("show", folder / "sold.nae")[1]
     assert "predicts one of 2 classes of sold from 3 features" in out

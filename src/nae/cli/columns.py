@@ -14,7 +14,7 @@ from nae.encoding.columns import missing_column
 from nae.encoding.schema import Category, Schema
 from nae.errors import DataError, did_you_mean
 
-__all__ = ["align", "check_finite", "column_of", "find_column", "remarks"]
+__all__ = ["align", "check_finite", "column_of", "find_column", "match_name", "remarks"]
 
 _LONG = 20  # rows from which on a column that counts them is an index
 
@@ -25,14 +25,20 @@ def find_column(name: str, table: pa.Table, *, role: str = "column", known: Sequ
     ``known`` are the columns of a model, where the name is one of them.
     """
     names = table.column_names
-    if name in names:
-        return name
-    found = [column for column in names if column.strip() == name.strip()]
-    if len(found) == 1:
-        return str(found[0])
+    found = match_name(name, names)
+    if found is not None:
+        return found
     if known:
         raise missing_column(name, names, known=known)
     raise DataError(f"The table has no {role} {name!r}.{did_you_mean(name, names)}")
+
+
+def match_name(name: str, names: Sequence[str]) -> str | None:
+    """Return which of ``names`` is meant: that one, or the only one that differs by blanks around it."""
+    if name in names:
+        return name
+    found = [one for one in names if one.strip() == name.strip()]
+    return found[0] if len(found) == 1 else None
 
 
 def column_of(table: pa.Table, name: str) -> pa.ChunkedArray:

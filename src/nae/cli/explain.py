@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from nae.cli.columns import align
+from nae.cli.columns import align, match_name
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, load_model
 from nae.cli.reading import read_file
@@ -50,7 +50,8 @@ def explain(
         found = _explain_row(tables, data, row)
         shown = [_row_table(found, at, row)]
     elif pair is not None:
-        found = tables.explain_interaction(*pair, resolution=48 if as_json else _PAIR_STEPS)
+        names = [match_name(name, tables.feature_names) or name for name in pair]
+        found = tables.explain_interaction(*names, resolution=48 if as_json else _PAIR_STEPS)
         shown = [_pair_table(found, at)]
     else:
         found = tables.explain_global()
@@ -117,8 +118,8 @@ def _strength_table(model: TableModel) -> Table:
 
 
 def _feature_table(model: TableModel, name: str, output: int) -> Table:
-    shape = model.explain_global().feature(name)
-    table = make_table(f"What {name} does", "value", "rows", "mean effect", "least", "most")
+    shape = model.explain_global().feature(match_name(name, model.feature_names) or name)
+    table = make_table(f"What {shape.name} does", "value", "rows", "mean effect", "least", "most")
     steps = np.arange(len(shape.labels))
     n_values = len(steps) - 2
     if shape.is_number and n_values > _MOST_VALUES:
