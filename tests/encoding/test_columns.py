@@ -77,7 +77,7 @@ def test_where_no_name_is_near_the_columns_of_the_model_and_of_the_table_are_tol
     sentence = "The table must have the column 'price' .* The model knows 'a', 'price'; the table has 'a', 'c'."
     with pytest.raises(DataError, match=sentence):
         columns.select(["a", "price"])
-    with pytest.raises(DataError, match="The model knows 'a'; the table has none."):
+    with pytest.raises(DataError, match=r"The model knows 'a'; the table has none\."):
         Columns((), ()).select(["a"])
 
 

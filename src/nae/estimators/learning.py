@@ -18,6 +18,7 @@ from nae.encoding import Columns, infer_kinds
 from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import check_numbers
+from nae.encoding.target import names_of
 from nae.errors import ConfigError, DataError, NAEWarning
 from nae.estimators.fitting import Fitted, Prepared, Rows, Task, fit_model, prepare
 from nae.estimators.parameters import Parameters
@@ -163,6 +164,7 @@ class Learner(Parameters):
             n_rows=len(training),
             n_validation_rows=training.count_held_out(self.n_members) if validation is None else len(validation),
             data_sha256=fingerprint(rows.columns, rows.target, rows.weight),
+            names=names_of(y, features=columns.names),
         )
         return self
 
@@ -211,6 +213,7 @@ class Learner(Parameters):
                 n_bad_rows=survey.bad_rows.count,
                 n_unknown_rows=survey.bad_rows.n_unknown,
                 baseline=survey.baseline,
+                names=plan.roles.target,
             )
         return self
 
@@ -244,7 +247,9 @@ class Learner(Parameters):
             return None
         before = self.model_
         names = names or tuple(f"x{i}" for i in range(n_features))
-        if (names, task.outputs, task.classes) != (before.feature_names, before.outputs, before.classes):
+        is_single = len(task.outputs) == before.n_outputs == 1  # a single number may be called otherwise now
+        outputs = before.outputs if is_single else task.outputs
+        if (names, outputs, task.classes) != (before.feature_names, before.outputs, before.classes):
             raise DataError(
                 "warm_start needs the features and classes of the fit before; they changed. "
                 "Set warm_start=False to start again."
@@ -324,8 +329,10 @@ class Learner(Parameters):
         fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells, state=state)
         return fitted
 
-    def _keep(self, fitted: Fitted, prepared: Prepared, **facts: Any) -> None:
-        """Keep the model, with a summary of how it was trained."""
+    def _keep(self, fitted: Fitted, prepared: Prepared, *, names: tuple[str, ...], **facts: Any) -> None:
+        """Keep the model of a target of some ``names``, with a summary of how it was trained."""
+        if names:
+            facts["target"] = ", ".join(names)
         if isinstance(self.additivity, float) and fitted.model.n_experts > 1:
             _check_dial(fitted, prepared, self.additivity)
         best = fitted.history[fitted.history.best_epoch - 1]
