@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nae import plots
-from nae.errors import ConfigError, UserError
+from nae.errors import ConfigError, MissingDependencyError, UserError
 from nae.plots import FrontierPoint
 from nae.training.history import Epoch, History
 from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
@@ -147,6 +147,19 @@ def test_what_is_wrong_with_a_call_is_said() -> None:
 def test_a_model_is_no_explanation_and_the_error_says_where_to_get_one(draw: Any, match: str) -> None:
     with pytest.raises(UserError, match=match):
         draw(model_of())
+
+
+@pytest.mark.parametrize("name", [*SINGLE, *PAGES])
+@pytest.mark.parametrize(("backend", "extra"), [("matplotlib", "plots"), ("plotly", "plotly")])
+def test_a_missing_library_is_an_error_with_the_pip_line(
+    name: str, backend: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [one for one in sys.modules if one.partition(".")[0] == backend]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, backend, None)  # as if it were not installed
+    match = rf"{backend} is needed .*; pip install 'neural-additive-experts\[{extra}\]'"
+    with pytest.raises(MissingDependencyError, match=match):
+        (SINGLE | PAGES)[name](backend=backend)
 
 
 def test_importing_the_plots_loads_no_drawing_library() -> None:
