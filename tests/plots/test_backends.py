@@ -11,8 +11,10 @@ import pytest
 from nae import plots
 from nae.errors import ConfigError, MissingDependencyError, UserError
 from nae.plots import FrontierPoint
+from nae.plots.layouts.bars import lay_out_waterfall
+from nae.tables import TableModel
 from nae.training.history import Epoch, History
-from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
+from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, rows_of, strength_of
 
 INCOME, ROOMS, NEW, FORTY, LONG = NAMES
 HISTORY = History([Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, 1.2, 0.8, 0.25)], best_epoch=2)
@@ -104,6 +106,61 @@ def test_both_backends_draw_the_same_curve() -> None:
     figure = plots.shape(explained(), INCOME, backend="plotly")
     curve = next(trace for trace in figure.data if trace.name == "mean effect")
     np.testing.assert_array_equal(curve.y, mean)
+
+
+def test_both_backends_draw_the_whole_own_effect_beside_what_the_context_took_back() -> None:
+    from matplotlib.figure import Figure
+
+    layout = lay_out_waterfall(local_of(), 6)
+    parts = [
+        (round(place + p.middle, 9), p.start, p.end) for place, s in enumerate(layout.steps) for p in layout.parts(s)
+    ]
+    assert any(
+        (step.own_end - step.start) * (step.end - step.own_end) < 0 for step in layout.steps
+    )  # some context works against the own effect
+    ax = plots.waterfall(local_of(), 6, ax=Figure().add_subplot())
+    drawn = [
+        (round(bar.get_y() + bar.get_height() / 2, 9), bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches
+    ]
+    assert sorted(drawn) == [pytest.approx(part) for part in sorted(parts)]
+    bars = [trace for trace in plots.waterfall(local_of(), 6, backend="plotly").data if trace.type == "bar"]
+    drawn = [(round(y, 9), base, base + x) for bar in bars for y, base, x in zip(bar.y, bar.base, bar.x, strict=True)]
+    assert sorted(drawn) == [pytest.approx(part) for part in sorted(parts)]
+
+
+def legend_of(name: str, backend: str, model: TableModel) -> set[str]:
+    """Return what the legend of a picture of a model names."""
+    rows = rows_of().take(np.arange(390, 400))
+    draw: Any = {
+        "shape": lambda: plots.shape(model.explain_global(), INCOME, backend=backend),
+        "levels": lambda: plots.shape(model.explain_global(), FORTY, backend=backend),
+        "shapes": lambda: plots.shapes(model.explain_global(), backend=backend),
+        "importance": lambda: plots.importance(model.explain_global(), backend=backend),
+        "waterfall": lambda: plots.waterfall(model.explain_local(rows), backend=backend),
+    }[name]
+    made = draw()
+    if backend == "plotly":
+        return {trace.name for trace in made.data if trace.showlegend is not False}
+    legend = made.legends[0] if name == "shapes" else made.get_legend()
+    return {text.get_text() for text in legend.get_texts()}
+
+
+@pytest.mark.parametrize("backend", ["matplotlib", "plotly"])
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [
+        ("shape", {"guaranteed bounds", "90 % of rows"}),
+        ("levels", {"guaranteed bounds", "90 % of rows"}),
+        ("shapes", {"guaranteed bounds", "90 % of rows"}),
+        ("importance", {"context decides"}),
+        ("waterfall", {"context adds", "context takes", "because of context", "guaranteed bounds"}),
+    ],
+)
+def test_a_legend_names_what_an_additive_model_has(name: str, absent: set[str], backend: str) -> None:
+    additive, usual = (legend_of(name, backend, model_of(n_experts=n)) for n in (1, 3))
+    assert additive
+    assert not additive & absent
+    assert usual & absent
 
 
 def test_nothing_is_shown_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
