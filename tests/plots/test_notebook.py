@@ -11,10 +11,10 @@ pytest.importorskip("IPython")
 
 CELLS = (
     "plots.shape(overall, 'rooms')",
-    "plots.shapes(overall)",
+    "plots.shapes(overall, features=['rooms'])",
     "plots.three_way(together)",
-    "plots.compare(overall, overall)",
-    "page = plots.shapes(overall)",
+    "plots.compare(overall, overall, features=['rooms'])",
+    "page = plots.shapes(overall, features=['rooms'])",
     "page",
 )
 SCRIPT = """
