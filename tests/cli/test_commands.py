@@ -206,6 +206,29 @@ def test_a_feature_is_explained_although_blanks_stand_around_its_name(nae: Comma
     assert "No feature is called 'plans'" in nae("explain", path, "--feature", "plans")[2]
 
 
+def test_either_of_two_classes_is_explained(nae: Command, folder: Path) -> None:
+    usual, other = (
+        json.loads(nae("explain", folder / "sold.nae", *words, "--json")[1]) for words in ((), ("--class", "no"))
+    )
+    assert (usual["outputs"], other["outputs"]) == (["yes"], ["no"])
+    code, out, err = nae("explain", folder / "sold.nae", folder / "homes.parquet", "--row", 1, "--class", "no")
+    assert code == 0, err
+    assert "of no; prediction" in out
+    assert "What matters for no" in nae("explain", folder / "sold.nae", "--class", "no")[1]
+    assert "What matters for yes" in nae("explain", folder / "sold.nae")[1]
+
+
+def test_a_model_is_fitted_to_speak_for_a_class(nae: Command, folder: Path, tmp_path: Path) -> None:
+    data, path = folder / "homes.parquet", tmp_path / "m.nae"
+    code, _, err = nae("fit", data, "-t", "sold", "--ignore", "price", "--positive-class", "no", "-o", path, *TINY)
+    assert code == 0, err
+    assert library.load(path).outputs == ("no",)
+    assert "score: the log-odds of no" in nae("show", path)[1]
+    code, out, err = nae("compare", path, folder / "sold.nae", data)
+    assert code == 0, err
+    assert "the same class for" in out
+
+
 def test_show_is_a_card_with_caps(nae: Command, folder: Path) -> None:
     out = nae("show", folder / "sold.nae")[1]
     assert "predicts one of 2 classes of sold from 3 features" in out

@@ -71,7 +71,7 @@ def test_auto_goes_on_with_a_warm_start() -> None:
         states.append(given["state"])
         return fit_model(*args, **given)
 
-    model = NAERegressor(n_members=1, max_epochs=2, warm_start=True, random_state=0).fit(X, y)
+    model = NAERegressor(additivity=0.9, n_members=1, max_epochs=2, warm_start=True, random_state=0).fit(X, y)
     model.set_params(additivity="auto").fit_with(train, X, y)
     assert states[0] is not None
 

@@ -18,7 +18,7 @@ def settings(n_rows: int = 10_000, n_features: int = 10, *, is_classes: bool = F
 
 def test_both_estimators_share_their_parameters_and_defaults():
     regressor, classifier = (inspect.signature(kind).parameters for kind in (NAERegressor, NAEClassifier))
-    own = {"loss", "quantile", "huber_delta", "tweedie_power", "class_weight"}
+    own = {"loss", "quantile", "huber_delta", "tweedie_power", "class_weight", "positive_class"}
     assert set(regressor) ^ set(classifier) == own
     for name in set(regressor) - own:
         assert regressor[name].default == classifier[name].default

@@ -34,7 +34,8 @@ def explain(
         tuple[str, str] | None, typer.Option(help="Show what two features do together.", show_default=False)
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--class", help="The class or target to explain, where there are several.")
+        str | None,
+        typer.Option("--class", help="The class or target to explain: either of two classes, or one of several."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -43,8 +44,7 @@ def explain(
         raise ConfigError("Only one of --row, --feature and --pair can be explained at once.")
     if (row is None) != (data is None):
         raise ConfigError("--row needs a table, and a table needs --row: nae explain m.nae data.csv --row 1.")
-    tables = load_model(model)
-    at = _output_index(tables, output)
+    tables, at = _choose_output(load_model(model), output)
     found: Serial
     if row is not None and data is not None:
         found = _explain_row(tables, data, row)
@@ -65,21 +65,23 @@ def explain(
         console.print(*shown, sep="\n")
 
 
-def _output_index(model: TableModel, name: str | None) -> int:
+def _choose_output(model: TableModel, name: str | None) -> tuple[TableModel, int]:
+    """Return the model that speaks for a class or target, and where that stands among its outputs."""
     if name is None:
-        return 0
+        return model, 0
+    if len(model.classes) == 2:
+        return model.for_class(name), 0
     if name not in model.outputs:
         raise ConfigError(f"This model does not explain {name!r}.{did_you_mean(name, model.outputs)}")
-    return model.outputs.index(name)
+    return model, model.outputs.index(name)
 
 
 def global_table(model: TableModel, output: int = 0) -> Table:
     """Return every feature, the most important first."""
     explanation = model.explain_global()
     ranked = explanation.ranked(output)
-    of = f" for {model.outputs[output]}" if model.n_outputs > 1 else ""
     table = make_table(
-        f"What matters{of}",
+        f"What matters{_for(model, output)}",
         "feature",
         "kind",
         "importance",
@@ -110,6 +112,10 @@ def global_table(model: TableModel, output: int = 0) -> Table:
     return table
 
 
+def _for(model: TableModel, output: int) -> str:
+    return f" for {model.outputs[output]}" if model.classes or model.n_outputs > 1 else ""
+
+
 def _strength_table(model: TableModel) -> Table:
     table = make_table("Who changes whom", "pair", "strength", "share of the score")
     for pair in model.top_interactions(8):
@@ -119,7 +125,7 @@ def _strength_table(model: TableModel) -> Table:
 
 def _feature_table(model: TableModel, name: str, output: int) -> Table:
     shape = model.explain_global().feature(match_name(name, model.feature_names) or name)
-    table = make_table(f"What {shape.name} does", "value", "rows", "mean effect", "least", "most")
+    table = make_table(f"What {shape.name} does{_for(model, output)}", "value", "rows", "mean effect", "least", "most")
     steps = np.arange(len(shape.labels))
     n_values = len(steps) - 2
     if shape.is_number and n_values > _MOST_VALUES:

@@ -77,6 +77,13 @@ class Task:
     scale: Scale
     outputs: tuple[str, ...]
     classes: tuple[str, ...] = ()
+    positive: str = ""
+    """The class that the score of a model of two is to speak for; training learns the second of them."""
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether that is the first class: offsets speak for it, too."""
+        return len(self.classes) == 2 and self.positive == self.classes[0]
 
 
 @dataclass(frozen=True, eq=False)

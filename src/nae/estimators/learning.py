@@ -165,6 +165,7 @@ class Learner(Parameters):
             n_validation_rows=training.count_held_out(self.n_members) if validation is None else len(validation),
             data_sha256=fingerprint(rows.columns, rows.target, rows.weight),
             names=names_of(y, features=columns.names),
+            positive=task.positive,
         )
         return self
 
@@ -214,6 +215,7 @@ class Learner(Parameters):
                 n_unknown_rows=survey.bad_rows.n_unknown,
                 baseline=survey.baseline,
                 names=plan.roles.target,
+                positive=plan.task.positive,
             )
         return self
 
@@ -249,7 +251,8 @@ class Learner(Parameters):
         names = names or tuple(f"x{i}" for i in range(n_features))
         is_single = len(task.outputs) == before.n_outputs == 1  # a single number may be called otherwise now
         outputs = before.outputs if is_single else task.outputs
-        if (names, outputs, task.classes) != (before.feature_names, before.outputs, before.classes):
+        classes = set(task.classes)  # the model may speak for the first of two
+        if (names, outputs, classes) != (before.feature_names, before.outputs, set(before.classes)):
             raise DataError(
                 "warm_start needs the features and classes of the fit before; they changed. "
                 "Set warm_start=False to start again."
@@ -287,7 +290,9 @@ class Learner(Parameters):
                 "offset must be given for the training rows and for eval_set, or for neither; "
                 "pass eval_set=(X, y, sample_weight, offset)."
             )
-        shift = read_offset(offset, columns.n_rows, len(task.outputs), is_per_class=len(task.classes) > 2)
+        is_per_class, is_mirrored = len(task.classes) > 2, task.is_mirrored
+        n_outputs = len(task.outputs)
+        shift = read_offset(offset, columns.n_rows, n_outputs, is_per_class=is_per_class, is_mirrored=is_mirrored)
         return Rows(columns, target, read_weight(sample_weight, columns.n_rows), shift)
 
     def _train(
@@ -329,14 +334,14 @@ class Learner(Parameters):
         fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells, state=state)
         return fitted
 
-    def _keep(self, fitted: Fitted, prepared: Prepared, *, names: tuple[str, ...], **facts: Any) -> None:
+    def _keep(self, fitted: Fitted, prepared: Prepared, *, names: tuple[str, ...], positive: str, **facts: Any) -> None:
         """Keep the model of a target of some ``names``, with a summary of how it was trained."""
         if names:
             facts["target"] = ", ".join(names)
         if isinstance(self.additivity, float) and fitted.model.n_experts > 1:
             _check_dial(fitted, prepared, self.additivity)
         best = fitted.history[fitted.history.best_epoch - 1]
-        self.model_ = fitted.model.with_training(
+        model = fitted.model.with_training(
             estimator=type(self).__name__,
             n_epochs=len(fitted.history),
             best_epoch=fitted.history.best_epoch,
@@ -346,6 +351,7 @@ class Learner(Parameters):
             device=str(prepared.place.device),
             **facts,
         )
+        self.model_ = model.for_class(positive) if positive else model
         self.history_ = fitted.history
         self.n_iter_ = len(fitted.history)
         self.table_error_ = fitted.table_error

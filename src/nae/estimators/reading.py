@@ -118,8 +118,13 @@ def read_weight(sample_weight: Any, n_rows: int) -> Array:
     return weight
 
 
-def read_offset(offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool = False) -> Array | None:
-    """Return the offset as (row, output); one number per row serves all outputs, but not all classes."""
+def read_offset(
+    offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool = False, is_mirrored: bool = False
+) -> Array | None:
+    """Return the offset as (row, output); one number per row serves all outputs, but not all classes.
+
+    ``is_mirrored`` says that it speaks for the first class of two, while training learns the second.
+    """
     if offset is None:
         return None
     given = _floats(offset, "offset")
@@ -133,7 +138,7 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool 
     if not np.isfinite(given).all():
         row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
         raise DataError(f"offset must be finite; row {row} is not.")
-    return np.broadcast_to(given, (n_rows, n_outputs))
+    return np.broadcast_to(-given if is_mirrored else given, (n_rows, n_outputs))
 
 
 def read_eval_set(eval_set: Any) -> tuple[Any, Any, Any, Any]:

@@ -53,7 +53,7 @@ class TableModel(Explains):
     outputs
         Names of the targets or classes; one name for a single output.
     classes
-        The class labels of a classifier, as strings; empty for regression.
+        The class labels of a classifier, as strings; empty for regression. Of two, the score speaks for the second.
     statistics
         Aggregates of the training rows.
     training
