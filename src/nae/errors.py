@@ -9,7 +9,7 @@ NAEError
 └── MissingDependencyError (ImportError)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "TrainingError",
     "UserError",
     "did_you_mean",
+    "listed",
 ]
 
 
@@ -65,5 +66,9 @@ def did_you_mean(name: str, options: Iterable[str], *, is_listed: bool = False) 
         return f" Did you mean {near[0]!r}?"
     if is_listed:
         return ""
-    shown = ", ".join(repr(option) for option in known[:8])
-    return f" Known: {shown}{', …' if len(known) > 8 else ''}."
+    return f" Known: {listed(known)}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first few names in quotes, for a sentence."""
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")

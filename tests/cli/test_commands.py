@@ -161,7 +161,7 @@ def test_contributions_in_a_file_add_up_to_the_prediction(nae: Command, folder: 
 
 
 def test_weights_of_classes_choose_what_is_predicted(nae: Command, folder: Path, tmp_path: Path) -> None:
-    model = replace(library.load(folder / "sold.nae"), class_weight=(1e-6, 1.0))
+    model = replace(library.load(folder / "sold.nae"), class_weight=(1e-12, 1.0))
     model.save(tmp_path / "weighted.nae")
     assert nae("predict", tmp_path / "weighted.nae", folder / "homes.parquet", "-o", tmp_path / "out.csv")[0] == 0
     found = read_file(str(tmp_path / "out.csv"))
@@ -203,6 +203,41 @@ def test_explain_shows_one_row_one_feature_and_a_pair(nae: Command, folder: Path
     assert "Köln" in nae("explain", model, "--feature", "town")[1]
     pair = " ".join(nae("explain", model, "--pair", "size", "town")[1].split())
     assert pair.startswith("What size (down) and town (across) do together")
+
+
+def test_a_feature_is_explained_although_blanks_stand_around_its_name(nae: Command, tmp_path: Path) -> None:
+    data, path = tmp_path / "d.csv", tmp_path / "m.nae"
+    data.write_text(" plan ,size,y\n" + "".join(f"{'ab'[i % 2]},{i % 9},{i % 7}.5\n" for i in range(60)))
+    assert nae("fit", data, "-t", "y", "-o", path, "-q", *TINY)[0] == 0
+    assert library.load(path).feature_names == (" plan ", "size")
+    for words in (("--feature", "plan"), ("--feature", " plan "), ("--pair", "plan", "size ")):
+        code, out, err = nae("explain", path, *words)
+        assert code == 0, err
+        assert "plan" in out
+    assert "No feature is called 'plans'" in nae("explain", path, "--feature", "plans")[2]
+
+
+def test_either_of_two_classes_is_explained(nae: Command, folder: Path) -> None:
+    usual, other = (
+        json.loads(nae("explain", folder / "sold.nae", *words, "--json")[1]) for words in ((), ("--class", "no"))
+    )
+    assert (usual["outputs"], other["outputs"]) == (["yes"], ["no"])
+    code, out, err = nae("explain", folder / "sold.nae", folder / "homes.parquet", "--row", 1, "--class", "no")
+    assert code == 0, err
+    assert "of no; prediction" in out
+    assert "What matters for no" in nae("explain", folder / "sold.nae", "--class", "no")[1]
+    assert "What matters for yes" in nae("explain", folder / "sold.nae")[1]
+
+
+def test_a_model_is_fitted_to_speak_for_a_class(nae: Command, folder: Path, tmp_path: Path) -> None:
+    data, path = folder / "homes.parquet", tmp_path / "m.nae"
+    code, _, err = nae("fit", data, "-t", "sold", "--ignore", "price", "--positive-class", "no", "-o", path, *TINY)
+    assert code == 0, err
+    assert library.load(path).outputs == ("no",)
+    assert "score: the log-odds of no" in nae("show", path)[1]
+    code, out, err = nae("compare", path, folder / "sold.nae", data)
+    assert code == 0, err
+    assert "the same class for" in out
 
 
 def test_show_is_a_card_with_caps(nae: Command, folder: Path) -> None:

@@ -33,6 +33,9 @@ def test_an_unknown_target_names_the_nearest(nae: Command, folder: Path) -> None
         (("fit", "{data}", "-t", "price", "-o", "{tmp}"), "is a folder"),
         (("fit", "{data}", "-t", "town", "--task", "regression", "-o", "{tmp}/m.nae"), "row 1 holds"),
         (("fit", "{data}", "-t", "sold", "--loss", "poisson", "-o", "{tmp}/m.nae"), "--loss is for regressions"),
+        (("fit", "{data}", "-t", "price", "--positive-class", "yes", "-o", "{tmp}/m.nae"), "is for two classes"),
+        (("fit", "{data}", "-t", "sold", "--positive-class", "yess", "-o", "{tmp}/m.nae"), "Did you mean 'yes'"),
+        (("explain", "{folder}/sold.nae", "--class", "noo"), "Did you mean 'no'"),
         (("fit", "{data}", "-t", "price", "--loss", "poison", "-o", "{tmp}/m.nae"), "Did you mean 'poisson'"),
         (("fit", "{data}", "-t", "price", "--ignore", "towns", "-o", "{tmp}/m.nae"), "Did you mean 'town'"),
         (("fit", "{data}"), "--target"),
@@ -91,7 +94,7 @@ def test_a_column_that_is_missing_when_predicting_names_the_nearest(nae: Command
     data = tmp_path / "d.csv"
     data.write_text("siez,town,garden\n1,Ulm,true\n")
     err = fails(nae, "predict", folder / "price.nae", data)
-    assert "no column the model was trained on, 'size'. Did you mean 'siez'?" in err
+    assert "must have the column 'size' the model was trained on. Did you mean 'siez'?" in err
 
 
 def test_debug_shows_where_an_error_comes_from(nae: Command, tmp_path: Path) -> None:

@@ -115,8 +115,10 @@ def test_what_is_written_is_read_again(tmp_path: Path, ending: str) -> None:
 
 def test_what_json_does_not_have_is_written_as_null(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
-    write_table(pa.table({"a": [np.nan, np.inf, 1.0]}), str(path))
-    assert [json.loads(line)["a"] for line in path.read_text().splitlines()] == [None, None, 1.0]
+    write_table(pa.table({"a": [np.nan, np.inf, 1.0], "b": [[np.nan, 2.0], [], None]}), str(path))
+    lines = [json.loads(line, parse_constant=pytest.fail) for line in path.read_text().splitlines()]
+    assert [line["a"] for line in lines] == [None, None, 1.0]
+    assert lines[0]["b"] == [None, 2.0]
 
 
 def test_an_output_that_cannot_be_written_is_known_before_the_work(tmp_path: Path) -> None:

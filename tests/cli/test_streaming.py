@@ -1,5 +1,7 @@
 """Many files on the command line: fitted in pieces, predicted file to file, gone on with where it stopped."""
 
+import json
+
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -106,7 +108,8 @@ def test_a_file_without_a_column_of_the_model_is_named(nae, folder, parts, tmp_p
     pa.parquet.write_table(table.drop_columns(["garden"]), parts / "part1.parquet")
     code, _, said = nae("predict", folder / "price.nae", parts, "-o", tmp_path / "out")
     assert code == 2
-    assert "part1.parquet: The table has no column 'garden'" in said
+    assert "part1.parquet: The table must have the column 'garden' the model was trained on" in said
+    assert "The model knows 'size', 'town', 'garden'; the table has 'size', 'town', 'price', 'sold'." in said
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["part0.parquet"]
 
 
@@ -137,6 +140,20 @@ def test_predictions_may_have_another_format(nae, folder, parts, tmp_path, form)
     found = read_file(str(tmp_path / "o" / f"part0.{form}"))
     expected = pa.csv.read_csv(pa.BufferReader(out.encode()))
     assert found.column("prediction").to_pylist() == pytest.approx(expected.column("prediction").to_pylist())
+
+
+def test_a_number_that_is_none_is_null_in_json_lines_of_one_file_and_of_many(nae, folder, parts, tmp_path):
+    table = pa.parquet.read_table(parts / "part0.parquet")
+    table = table.append_column("note", pa.array([float("nan")] * table.num_rows))
+    pa.parquet.write_table(table, parts / "part0.parquet")
+    for one in parts.glob("part[1-9].parquet"):
+        one.unlink()
+    words = ("predict", folder / "price.nae", "--keep", "--format", "jsonl", "-o")
+    assert nae(*words, tmp_path / "one.jsonl", parts / "part0.parquet")[0] == 0
+    assert nae(*words, f"{tmp_path / 'many'}/", parts)[0] == 0
+    text = (tmp_path / "many" / "part0.jsonl").read_text()
+    assert text == (tmp_path / "one.jsonl").read_text()
+    assert {json.loads(line, parse_constant=pytest.fail)["note"] for line in text.splitlines()} == {None}
 
 
 def test_what_cannot_be_written_is_said(nae, folder, parts, tmp_path):

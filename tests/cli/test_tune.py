@@ -3,6 +3,7 @@ from pathlib import Path
 
 import nae as library
 from nae import NAEClassifier
+from nae.cli.tune import _short
 from nae.cli.writing import write_table
 from tests.cli.conftest import Command, make_table
 from tests.tuning.calls import read_call
@@ -31,6 +32,10 @@ def test_a_search_prints_settings_to_paste_and_leaves_study_picture_and_model(na
         name: getattr(model, name) for name in ("n_experts", "hidden_dim", "additivity")
     }
     assert library.load(tmp_path / "m.nae").training["n_test_rows"] == 80
+
+
+def test_a_setting_that_is_left_to_the_estimator_is_called_its_default() -> None:
+    assert [_short(value) for value in (None, "auto", 0.01234, 16)] == ["default", "auto", "0.0123", "16"]
 
 
 def test_a_loss_of_a_regression_is_no_loss_for_classes(nae: Command, folder: Path, tmp_path: Path) -> None:

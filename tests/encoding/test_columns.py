@@ -72,6 +72,15 @@ def test_a_missing_column_is_an_error_with_the_nearest_name():
         columns.select(["age"])
 
 
+def test_where_no_name_is_near_the_columns_of_the_model_and_of_the_table_are_told_apart():
+    columns = Columns((np.zeros(1), np.ones(1)), ("a", "c"))
+    sentence = "The table must have the column 'price' .* The model knows 'a', 'price'; the table has 'a', 'c'."
+    with pytest.raises(DataError, match=sentence):
+        columns.select(["a", "price"])
+    with pytest.raises(DataError, match=r"The model knows 'a'; the table has none\."):
+        Columns((), ()).select(["a"])
+
+
 def test_columns_are_selected_by_name_and_extra_ones_left_out():
     columns = Columns((np.zeros(1), np.ones(1), np.full(1, 2.0)), ("a", "b", "c"), frozenset({2}))
     found = columns.select(["c", "a"])

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from nae.encoding.target import read_classes, read_numbers
+from nae.encoding.target import names_of, read_classes, read_numbers
 from nae.errors import DataError
 
 NUMBERS = {
@@ -48,6 +48,29 @@ def test_several_targets_keep_their_names(table):
 
 def test_several_targets_without_names_are_numbered():
     assert read_numbers(np.zeros((2, 3))).names == ("y0", "y1", "y2")
+
+
+@pytest.mark.parametrize(
+    "series", [pd.Series([1, 2], name="price"), pl.Series("price", [1, 2])], ids=["pandas", "polars"]
+)
+def test_a_target_keeps_the_name_of_its_series(series):
+    assert names_of(series) == ("price",)
+    assert read_numbers(series).names == ("price",)
+    assert names_of(series, features=("price", "size")) == ()  # computed from a column, whose name it still has
+
+
+@pytest.mark.parametrize("y", [pd.Series([1, 2]), pd.Series([1, 2], name=0), pl.Series([1, 2]), [1, 2], np.zeros(2)])
+def test_a_target_without_a_name_in_words_has_none(y):
+    assert names_of(y) == ()
+    assert read_numbers(y).names == ("score",)
+
+
+@pytest.mark.parametrize("read", [read_numbers, read_classes])
+def test_a_survival_target_is_called_what_it_is(read):
+    y = np.array([(True, 3.5), (False, 2.0)], dtype=[("event", bool), ("time", float)])
+    match = r"y must hold numbers or classes; got a structured array with the fields 'event', 'time'\. Survival targets"
+    with pytest.raises(DataError, match=match):
+        read(y)
 
 
 def test_text_is_no_number():

@@ -4,6 +4,7 @@ import json
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -143,6 +144,11 @@ def test_a_cold_start_forgets(X, y):
     assert hasattr(model, "_state")
     model.set_params(warm_start=False).fit(X, y)
     assert not hasattr(model, "_state")
+
+
+def test_a_warm_start_goes_on_with_a_number_that_got_a_name(X, y):
+    model = NAERegressor(warm_start=True, **FAST).fit(X, y)
+    assert model.fit(X, pd.Series(y, name="price")).model_.outputs == ("price",)
 
 
 def test_a_warm_start_keeps_knots_and_takes_new_rows(X, y):

@@ -71,7 +71,7 @@ def test_auto_goes_on_with_a_warm_start() -> None:
         states.append(given["state"])
         return fit_model(*args, **given)
 
-    model = NAERegressor(n_members=1, max_epochs=2, warm_start=True, random_state=0).fit(X, y)
+    model = NAERegressor(n_experts=8, n_members=1, max_epochs=2, warm_start=True, random_state=0).fit(X, y)
     model.set_params(additivity="auto").fit_with(train, X, y)
     assert states[0] is not None
 
@@ -79,7 +79,7 @@ def test_auto_goes_on_with_a_warm_start() -> None:
 @pytest.mark.slow
 def test_auto_walks_from_flexible_to_additive_and_keeps_one_point() -> None:
     X, y = product(1500)
-    model = NAERegressor(additivity="auto", n_members=2, max_epochs=60, random_state=0).fit(X, y)
+    model = NAERegressor(additivity="auto", n_experts=8, n_members=2, max_epochs=60, random_state=0).fit(X, y)
     path = model.additivity_path_
     assert path[0].target is None
     assert [one.target for one in path[1:]] == sorted(one.target for one in path[1:] if one.target is not None)

@@ -18,7 +18,7 @@ def settings(n_rows: int = 10_000, n_features: int = 10, *, is_classes: bool = F
 
 def test_both_estimators_share_their_parameters_and_defaults():
     regressor, classifier = (inspect.signature(kind).parameters for kind in (NAERegressor, NAEClassifier))
-    own = {"loss", "quantile", "huber_delta", "tweedie_power", "class_weight"}
+    own = {"loss", "quantile", "huber_delta", "tweedie_power", "class_weight", "positive_class"}
     assert set(regressor) ^ set(classifier) == own
     for name in set(regressor) - own:
         assert regressor[name].default == classifier[name].default
@@ -56,6 +56,16 @@ def test_numbers_have_more_experts_where_additivity_is_asked_for():
     assert settings(additivity=0.9, n_features=65).network.n_experts == 8
     assert settings(additivity=0.9, encoder="mlp").network.n_experts == 8
     assert settings(additivity=0.9, n_experts=5).network.n_experts == 5
+
+
+@pytest.mark.parametrize("is_classes", [False, True])
+@pytest.mark.parametrize("n_rows", [5_000, 40_000])
+@pytest.mark.parametrize("n_features", [10, 65])
+def test_auto_asks_for_additivity_too_and_has_as_many_experts(n_rows: int, n_features: int, is_classes: bool):
+    sizes = {"n_rows": n_rows, "n_features": n_features, "is_classes": is_classes}
+    auto, asked = settings(additivity="auto", **sizes), settings(additivity=0.9, **sizes)
+    assert auto.network == asked.network
+    assert auto.training.additivity is None  # the path begins with the flexible model
 
 
 def test_full_additivity_is_one_expert_and_no_dial():

@@ -29,8 +29,8 @@ LEVELS = tuple(f"level number {i:02d} of forty" for i in range(40))
 
 
 @cache
-def model_of(n_outputs: int = 1, n_members: int = 2) -> TableModel:
-    """Return a model of five features; of three classes, of two targets, or of one."""
+def model_of(n_outputs: int = 1, n_members: int = 2, n_experts: int = 3) -> TableModel:
+    """Return a model of five features; of three classes, of two targets, or of one. With one expert it is additive."""
     random = np.random.default_rng(0)
     knots = np.sort(np.concatenate([random.normal(size=60), [-0.0, 500.0]]))
     features = (
@@ -40,12 +40,13 @@ def model_of(n_outputs: int = 1, n_members: int = 2) -> TableModel:
         Category(NAMES[3], LEVELS, has_missing=True),
         Category(NAMES[4], ("<i>yes</i>", "no $x$ no"), rare=("maybe", "perhaps")),
     )
-    schema, n_experts = Schema(features), 3
+    schema = Schema(features)
 
     def draw(*shape: int) -> np.ndarray:
         return random.standard_normal(shape)
 
-    gate = GateTables("additive", draw(schema.n_slots, 15, n_members), draw(15, n_members))
+    width = len(features) * n_experts
+    gate = GateTables("additive", draw(schema.n_slots, width, n_members), draw(width, n_members))
     names = tuple(f"class {i}" for i in range(n_outputs)) if n_outputs > 2 else ("up", "down")[:n_outputs]
     model = TableModel(
         schema,

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from nae import plots
-from nae.errors import ConfigError, UserError
+from nae.errors import ConfigError, MissingDependencyError, UserError
 from nae.plots import FrontierPoint
+from nae.plots.layouts.bars import lay_out_waterfall
+from nae.tables import TableModel
 from nae.training.history import Epoch, History
-from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
+from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, rows_of, strength_of
 
 INCOME, ROOMS, NEW, FORTY, LONG = NAMES
 HISTORY = History([Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, 1.2, 0.8, 0.25)], best_epoch=2)
@@ -106,6 +108,61 @@ def test_both_backends_draw_the_same_curve() -> None:
     np.testing.assert_array_equal(curve.y, mean)
 
 
+def test_both_backends_draw_the_whole_own_effect_beside_what_the_context_took_back() -> None:
+    from matplotlib.figure import Figure
+
+    layout = lay_out_waterfall(local_of(), 6)
+    parts = [
+        (round(place + p.middle, 9), p.start, p.end) for place, s in enumerate(layout.steps) for p in layout.parts(s)
+    ]
+    assert any(
+        (step.own_end - step.start) * (step.end - step.own_end) < 0 for step in layout.steps
+    )  # some context works against the own effect
+    ax = plots.waterfall(local_of(), 6, ax=Figure().add_subplot())
+    drawn = [
+        (round(bar.get_y() + bar.get_height() / 2, 9), bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches
+    ]
+    assert sorted(drawn) == [pytest.approx(part) for part in sorted(parts)]
+    bars = [trace for trace in plots.waterfall(local_of(), 6, backend="plotly").data if trace.type == "bar"]
+    drawn = [(round(y, 9), base, base + x) for bar in bars for y, base, x in zip(bar.y, bar.base, bar.x, strict=True)]
+    assert sorted(drawn) == [pytest.approx(part) for part in sorted(parts)]
+
+
+def legend_of(name: str, backend: str, model: TableModel) -> set[str]:
+    """Return what the legend of a picture of a model names."""
+    rows = rows_of().take(np.arange(390, 400))
+    draw: Any = {
+        "shape": lambda: plots.shape(model.explain_global(), INCOME, backend=backend),
+        "levels": lambda: plots.shape(model.explain_global(), FORTY, backend=backend),
+        "shapes": lambda: plots.shapes(model.explain_global(), backend=backend),
+        "importance": lambda: plots.importance(model.explain_global(), backend=backend),
+        "waterfall": lambda: plots.waterfall(model.explain_local(rows), backend=backend),
+    }[name]
+    made = draw()
+    if backend == "plotly":
+        return {trace.name for trace in made.data if trace.showlegend is not False}
+    legend = made.legends[0] if name == "shapes" else made.get_legend()
+    return {text.get_text() for text in legend.get_texts()}
+
+
+@pytest.mark.parametrize("backend", ["matplotlib", "plotly"])
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [
+        ("shape", {"guaranteed bounds", "90 % of rows"}),
+        ("levels", {"guaranteed bounds", "90 % of rows"}),
+        ("shapes", {"guaranteed bounds", "90 % of rows"}),
+        ("importance", {"context decides"}),
+        ("waterfall", {"context adds", "context takes", "because of context", "guaranteed bounds"}),
+    ],
+)
+def test_a_legend_names_what_an_additive_model_has(name: str, absent: set[str], backend: str) -> None:
+    additive, usual = (legend_of(name, backend, model_of(n_experts=n)) for n in (1, 3))
+    assert additive
+    assert not additive & absent
+    assert usual & absent
+
+
 def test_nothing_is_shown_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib.pyplot as plt
     from plotly.basedatatypes import BaseFigure
@@ -147,6 +204,19 @@ def test_what_is_wrong_with_a_call_is_said() -> None:
 def test_a_model_is_no_explanation_and_the_error_says_where_to_get_one(draw: Any, match: str) -> None:
     with pytest.raises(UserError, match=match):
         draw(model_of())
+
+
+@pytest.mark.parametrize("name", [*SINGLE, *PAGES])
+@pytest.mark.parametrize(("backend", "extra"), [("matplotlib", "plots"), ("plotly", "plotly")])
+def test_a_missing_library_is_an_error_with_the_pip_line(
+    name: str, backend: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [one for one in sys.modules if one.partition(".")[0] == backend]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, backend, None)  # as if it were not installed
+    match = rf"{backend} is needed .*; pip install 'neural-additive-experts\[{extra}\]'"
+    with pytest.raises(MissingDependencyError, match=match):
+        (SINGLE | PAGES)[name](backend=backend)
 
 
 def test_importing_the_plots_loads_no_drawing_library() -> None:

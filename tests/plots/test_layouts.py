@@ -17,7 +17,7 @@ from nae.plots.layouts.shape import ShapeLayout, lay_out_shape, lay_out_shapes, 
 from nae.tables import GateTables, SoftmaxRouting, TableModel
 from nae.training.history import Epoch, History
 from tests.laws.models import make_model
-from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, strength_of
+from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, rows_of, strength_of
 
 INCOME, ROOMS, NEW, FORTY, LONG = NAMES
 
@@ -290,12 +290,24 @@ def test_a_shift_is_not_put_down_to_what_worked_against_it() -> None:
     assert named[local.feature_names[i]].cause == f"{second} {'+' if sign > 0 else '−'}1.00"
 
 
-@pytest.mark.parametrize(
-    ("own", "shift", "kept"), [(2.0, 1.0, (0.0, 2.0)), (2.0, -1.0, (0.0, 1.0)), (2.0, -3.0, (0.0, 0.0))]
-)
-def test_the_plain_part_of_a_bar_is_what_the_context_left(own: float, shift: float, kept: tuple[float, float]) -> None:
-    step = lay_out_waterfall(local_of(), 0).steps[0]
-    assert replace(step, start=0.0, own_end=own, end=own + shift).kept == kept
+@pytest.mark.parametrize("shift", [1.0, -1.0, -3.0])
+def test_own_effect_and_context_are_whole_bars_in_lanes_of_their_own(shift: float) -> None:
+    layout = lay_out_waterfall(local_of(), 0)
+    step = replace(layout.steps[0], start=0.0, own_end=2.0, end=2.0 + shift)
+    own, context = layout.parts(step)
+    assert (own.start, own.end, own.is_context) == (0.0, 2.0, False)
+    assert (context.start, context.end, context.is_context) == (2.0, 2.0 + shift, True)
+    assert own.middle + own.height / 2 < context.middle - context.height / 2  # neither hides the other
+    assert context.middle + context.height / 2 < 0.5 < 1 + own.middle - own.height / 2  # nor the next step
+
+
+def test_an_additive_model_has_one_lane_and_no_bounds() -> None:
+    layout = lay_out_waterfall(model_of(n_experts=1).explain_local(rows_of().take(np.arange(10))), 0)
+    assert (layout.has_context, layout.has_bounds) == (False, False)
+    [part] = layout.parts(layout.steps[0])
+    assert (part.start, part.end, part.middle) == (layout.steps[0].start, layout.steps[0].end, 0.0)
+    usual = lay_out_waterfall(local_of(), 0)
+    assert (usual.has_context, usual.has_bounds) == (True, True)
 
 
 def test_the_weakest_features_of_a_row_are_summed() -> None:

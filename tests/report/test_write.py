@@ -67,6 +67,12 @@ def table_of(columns: Columns, **more: Any) -> dict[str, Any]:
     return dict(zip(columns.names, columns.arrays, strict=True)) | more
 
 
+def test_a_report_without_a_truth_still_names_the_target_of_the_model(tmp_path: Path) -> None:
+    model, columns = explained_model(1, n_members=2)
+    page = Page(write_report(model.with_training(target="loan"), table_of(columns), tmp_path / "r.html"))
+    assert (page.content["target"], page.text_of("title")) == ("loan", "How the model predicts loan")
+
+
 def test_a_report_is_one_file_with_the_model_and_rows_inside(tmp_path: Path) -> None:
     model, columns = explained_model(1, n_members=2)
     path = write_report(model, table_of(columns, y=np.arange(12.0)), tmp_path / "r.html", target="y", title="A & B")

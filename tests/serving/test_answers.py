@@ -38,7 +38,7 @@ def test_classes_come_with_their_probabilities(many: httpx.Client, models: Path,
 @pytest.mark.parametrize("name", ["two", "three"])
 def test_weights_of_classes_choose_and_probabilities_stay(models: Path, name: str) -> None:
     plain, rows = nae.load(models / f"{name}.nae"), make_rows(30, 1)
-    model = replace(plain, class_weight=(1e-3, 1.0, 1e-3)[: len(plain.classes)])
+    model = replace(plain, class_weight=(1e-9, 1.0, 1e-9)[: len(plain.classes)])
     found = predict_rows(model, model.cells(rows))
     assert set(found["predictions"]) == {model.classes[1]} < set(plain.predict(rows))
     assert found["probabilities"] == predict_rows(plain, plain.cells(rows))["probabilities"]

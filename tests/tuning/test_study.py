@@ -215,8 +215,8 @@ def test_a_study_whose_trials_all_diverge_says_so() -> None:
 
 
 def test_rows_to_validate_on_are_needed(tmp_path: Path) -> None:
-    X, y = make_rows(100)
-    with pytest.raises(DataError, match="Tuning needs rows to validate on; all 100 are used for training"):
+    X, y = make_rows(1)
+    with pytest.raises(DataError, match="Tuning needs rows to validate on; all 1 are used for training"):
         tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
 
 

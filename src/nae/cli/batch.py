@@ -1,6 +1,5 @@
 """Predictions file to file: every finished output appears at once and is not made again; memory does not grow."""
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow.parquet
 from nae._words import counted
 from nae.cli.columns import find_column
 from nae.cli.console import say
-from nae.cli.writing import FORMATS
+from nae.cli.writing import FORMATS, json_lines
 from nae.encoding.schema import Number
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.scanning import scan
@@ -102,7 +101,9 @@ def _predict_file(
     if model.schema.has_names:
         header = pa.schema([(name, pa.null()) for name in rows.columns]).empty_table()
         try:
-            found = {one.name: find_column(one.name, header) for one in model.schema.features}
+            found = {
+                one.name: find_column(one.name, header, known=model.feature_names) for one in model.schema.features
+            }
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
         rows = rows.with_numbers(
@@ -135,8 +136,7 @@ class _Writer:
 
     def write(self, table: pa.Table) -> None:
         if self._kind == "jsonl":
-            for row in table.to_pylist():
-                self._sink.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
+            self._sink.write(json_lines(table))
             return
         if self._writer is None:
             self._writer = self._open(table.schema)

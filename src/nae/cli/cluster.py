@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from nae._words import counted
 from nae.cli.console import say
-from nae.cli.fit import Recipe, Task, check_loss, choose_task
+from nae.cli.fit import Recipe, Task, check_loss, check_positive_class, choose_task
 from nae.cli.streaming import glance
 from nae.scale import fit_members, fit_ray
 from nae.scanning import scan
@@ -34,6 +34,7 @@ def fit_on_cluster(
     """Fit on a cluster and return the model; what is said goes to the terminal."""
     task, reason = _choose_task(data, target, recipe)
     check_loss(recipe, is_classes=task is Task.classification)
+    check_positive_class(recipe, is_classes=task is not Task.regression)
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
         "n_members": recipe.n_members,
@@ -42,6 +43,7 @@ def fit_on_cluster(
         "loss": recipe.loss,
         "class_weight": recipe.class_weight,
         "n_jobs": recipe.n_jobs,
+        "positive_class": recipe.positive_class,
         "feature_types": dict.fromkeys(recipe.categories, "category") or None,
         "random_state": recipe.seed,
     }

@@ -10,23 +10,35 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from nae.encoding.columns import missing_column
 from nae.encoding.schema import Category, Schema
 from nae.errors import DataError, did_you_mean
 
-__all__ = ["align", "check_finite", "column_of", "find_column", "remarks", "to_numbers"]
+__all__ = ["align", "check_finite", "column_of", "find_column", "match_name", "remarks", "to_numbers"]
 
 _LONG = 20  # rows from which on a column that counts them is an index
 
 
-def find_column(name: str, table: pa.Table, *, role: str = "column") -> str:
-    """Return the column called ``name``; blanks around either name do not count where that is unambiguous."""
+def find_column(name: str, table: pa.Table, *, role: str = "column", known: Sequence[str] = ()) -> str:
+    """Return the column called ``name``; blanks around either name do not count where that is unambiguous.
+
+    ``known`` are the columns of a model, where the name is one of them.
+    """
     names = table.column_names
+    found = match_name(name, names)
+    if found is not None:
+        return found
+    if known:
+        raise missing_column(name, names, known=known)
+    raise DataError(f"The table has no {role} {name!r}.{did_you_mean(name, names)}")
+
+
+def match_name(name: str, names: Sequence[str]) -> str | None:
+    """Return which of ``names`` is meant: that one, or the only one that differs by blanks around it."""
     if name in names:
         return name
-    found = [column for column in names if column.strip() == name.strip()]
-    if len(found) == 1:
-        return str(found[0])
-    raise DataError(f"The table has no {role} {name!r}.{did_you_mean(name, names)}")
+    found = [one for one in names if one.strip() == name.strip()]
+    return found[0] if len(found) == 1 else None
 
 
 def column_of(table: pa.Table, name: str) -> pa.ChunkedArray:
@@ -40,7 +52,7 @@ def align(table: pa.Table, schema: Schema) -> pa.Table:
         if table.num_columns < len(schema):
             raise DataError(f"The table must have the model's {len(schema)} columns; it has {table.num_columns}.")
         return table.select(range(len(schema))).rename_columns(list(schema.names))
-    found = [find_column(name, table, role="column the model was trained on,") for name in schema.names]
+    found = [find_column(name, table, known=schema.names) for name in schema.names]
     columns = []
     for feature, name in zip(schema.features, found, strict=True):
         column = column_of(table, name)

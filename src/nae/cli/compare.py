@@ -41,8 +41,10 @@ def compare(
     paths, data = files[:-1], files[-1]
     models = [load_model(path) for path in paths]
     names = _short_names(paths)
-    if len({model.classes for model in models}) > 1:
+    if len({tuple(sorted(model.classes)) for model in models}) > 1:
         raise DataError("Models must predict the same classes, or numbers all of them, to be compared.")
+    if len(models[0].classes) == 2:  # whichever of the two each of them speaks for
+        models = [model.for_class(models[0].classes[1]) for model in models]
     table = read_file(data)
     name = _target_name(models[0], table, target)
     y = read_target(column_of(table, name), name, classes=models[0].classes or None)

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from nae.cli.beside import find_beside, note_offset
-from nae.cli.columns import align
+from nae.cli.columns import align, match_name
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, OffsetColumns, load_model
 from nae.cli.reading import read_file
@@ -35,7 +35,8 @@ def explain(
         tuple[str, str] | None, typer.Option(help="Show what two features do together.", show_default=False)
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--class", help="The class or target to explain, where there are several.")
+        str | None,
+        typer.Option("--class", help="The class or target to explain: either of two classes, or one of several."),
     ] = None,
     offset: OffsetColumns = None,
     as_json: Json = False,
@@ -47,14 +48,14 @@ def explain(
         raise ConfigError("--row needs a table, and a table needs --row: nae explain m.nae data.csv --row 1.")
     if offset and row is None:
         raise ConfigError("--offset is for one row; give --row and a table, or leave it out.")
-    tables = load_model(model)
-    at = _output_index(tables, output)
+    tables, at = _choose_output(load_model(model), output)
     found: Serial
     if row is not None and data is not None:
         found = _explain_row(tables, data, row, offset)
         shown = [_row_table(found, at, row)]
     elif pair is not None:
-        found = tables.explain_interaction(*pair, resolution=48 if as_json else _PAIR_STEPS)
+        names = [match_name(name, tables.feature_names) or name for name in pair]
+        found = tables.explain_interaction(*names, resolution=48 if as_json else _PAIR_STEPS)
         shown = [_pair_table(found, at)]
     else:
         found = tables.explain_global()
@@ -68,21 +69,23 @@ def explain(
         console.print(*shown, sep="\n")
 
 
-def _output_index(model: TableModel, name: str | None) -> int:
+def _choose_output(model: TableModel, name: str | None) -> tuple[TableModel, int]:
+    """Return the model that speaks for a class or target, and where that stands among its outputs."""
     if name is None:
-        return 0
+        return model, 0
+    if len(model.classes) == 2:
+        return model.for_class(name), 0
     if name not in model.outputs:
         raise ConfigError(f"This model does not explain {name!r}.{did_you_mean(name, model.outputs)}")
-    return model.outputs.index(name)
+    return model, model.outputs.index(name)
 
 
 def global_table(model: TableModel, output: int = 0) -> Table:
     """Return every feature, the most important first."""
     explanation = model.explain_global()
     ranked = explanation.ranked(output)
-    of = f" for {model.outputs[output]}" if model.n_outputs > 1 else ""
     table = make_table(
-        f"What matters{of}",
+        f"What matters{_for(model, output)}",
         "feature",
         "kind",
         "importance",
@@ -113,6 +116,10 @@ def global_table(model: TableModel, output: int = 0) -> Table:
     return table
 
 
+def _for(model: TableModel, output: int) -> str:
+    return f" for {model.outputs[output]}" if model.classes or model.n_outputs > 1 else ""
+
+
 def _strength_table(model: TableModel) -> Table:
     table = make_table("Who changes whom", "pair", "strength", "share of the score")
     for pair in model.top_interactions(8):
@@ -121,8 +128,8 @@ def _strength_table(model: TableModel) -> Table:
 
 
 def _feature_table(model: TableModel, name: str, output: int) -> Table:
-    shape = model.explain_global().feature(name)
-    table = make_table(f"What {name} does", "value", "rows", "mean effect", "least", "most")
+    shape = model.explain_global().feature(match_name(name, model.feature_names) or name)
+    table = make_table(f"What {shape.name} does{_for(model, output)}", "value", "rows", "mean effect", "least", "most")
     steps = np.arange(len(shape.labels))
     n_values = len(steps) - 2
     if shape.is_number and n_values > _MOST_VALUES:

@@ -39,7 +39,18 @@ from nae.tables import TableModel
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
 
-__all__ = ["Recipe", "Share", "Task", "check_loss", "choose_task", "fit", "fit_table", "show_result", "train_estimator"]
+__all__ = [
+    "Recipe",
+    "Share",
+    "Task",
+    "check_loss",
+    "check_positive_class",
+    "choose_task",
+    "fit",
+    "fit_table",
+    "show_result",
+    "train_estimator",
+]
 
 _FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
 
@@ -65,6 +76,7 @@ class Recipe:
 
     task: Task = Task.auto
     loss: str | None = None
+    positive_class: str | None = None
     additivity: float | str | None = None
     n_members: int | None = None
     max_epochs: int | None = None
@@ -93,6 +105,9 @@ def fit(
     ] = None,
     task: Annotated[Task, typer.Option(help="Predict numbers or classes; auto looks at the column.")] = Task.auto,
     loss: Annotated[str | None, typer.Option(help="Loss of a regression: squared, poisson, gamma, …")] = None,
+    positive_class: Annotated[
+        str | None, typer.Option(help="The class, of two, that scores and explanations speak for; the last by name.")
+    ] = None,
     additivity: Annotated[
         str | None, typer.Option(help="How additive: 0 to 1, where 1 is an additive model, or auto.")
     ] = None,
@@ -136,6 +151,7 @@ def fit(
     recipe = Recipe(
         task=task,
         loss=loss,
+        positive_class=positive_class,
         additivity=parse_additivity(additivity),
         n_members=members,
         max_epochs=epochs,
@@ -271,16 +287,26 @@ def check_loss(recipe: Recipe, *, is_classes: bool) -> None:
         raise ConfigError("--class-weight is for classes; numbers are predicted here. Leave it out, or use --weight.")
 
 
+def check_positive_class(recipe: Recipe, *, is_classes: bool) -> None:
+    """Complain about a positive class where numbers are predicted."""
+    if not is_classes and recipe.positive_class is not None:
+        raise ConfigError(
+            f"--positive-class is for two classes; numbers are predicted here, got {recipe.positive_class!r}."
+        )
+
+
 def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClassifier | NAERegressor":
     """Return the estimator of a recipe for a table with the columns of ``X``."""
     from nae.estimators import NAEClassifier, NAERegressor
 
     check_loss(recipe, is_classes=is_classes)
+    check_positive_class(recipe, is_classes=is_classes)
     given: dict[str, Any] = {
         "n_members": recipe.n_members,
         "loss": recipe.loss,
         "class_weight": recipe.class_weight,
         "n_jobs": recipe.n_jobs,
+        "positive_class": recipe.positive_class,
         "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
     }
     estimator = (NAEClassifier if is_classes else NAERegressor)(

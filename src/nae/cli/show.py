@@ -35,6 +35,8 @@ def show(model: ModelFile, as_json: Json = False) -> None:
 
 def _facts(card: Card) -> list[str]:
     lines = [
+        *([f"classes: {', '.join(card.classes)}"] if card.classes else []),
+        *([f"score: the log-odds of {card.outputs[0]}"] if len(card.classes) == 2 else []),
         f"model: {counted(card.n_members, 'member')} of {counted(card.n_experts, 'expert')} per feature",
         f"gate: {card.gate}, {card.routing} routing, {card.link} link",
         *(f"{name}: {value}" for name, value in card.measures),

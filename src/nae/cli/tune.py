@@ -171,4 +171,4 @@ def _loss(trial: Trial) -> str:
 
 
 def _short(value: Any) -> str:
-    return "auto" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+    return "default" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,6 +1,8 @@
 """Writing tables: the format is the file's ending, and what is compressed has a second one."""
 
 import io
+import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pyarrow.parquet
 
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["FORMATS", "check_output", "write_table"]
+__all__ = ["FORMATS", "check_output", "json_lines", "write_table"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 FORMATS = {
@@ -75,25 +77,25 @@ def _render(table: pa.Table, kind: str) -> bytes:
     elif kind == "arrow":
         pa.feather.write_feather(table, sink)
     elif kind == "jsonl":
-        sink.write(_json_lines(table))
+        sink.write(json_lines(table))
     else:
         options = pa.csv.WriteOptions(delimiter="\t" if kind == "tsv" else ",", quoting_style="needed")
         pa.csv.write_csv(table, sink, options)
     return sink.getvalue()
 
 
-def _json_lines(table: pa.Table) -> bytes:
-    import json
-
-    def plain(value: Any) -> Any:
-        is_odd = isinstance(value, float) and value - value != 0  # NaN and infinity, which JSON does not have
-        return None if is_odd else value
-
-    lines = (
-        json.dumps({key: plain(value) for key, value in row.items()}, ensure_ascii=False, default=str)
-        for row in table.to_pylist()
-    )
+def json_lines(table: pa.Table) -> bytes:
+    """Return a table as JSON lines; NaN and infinity, which JSON does not have, are null."""
+    lines = (json.dumps(_plain(row), ensure_ascii=False, default=str) for row in table.to_pylist())
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _compress(content: bytes, compression: str | None) -> bytes:

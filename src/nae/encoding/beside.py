@@ -7,7 +7,7 @@ import numpy as np
 from nae._typing import Array
 from nae.errors import DataError
 
-__all__ = ["names_of", "read_offset", "read_weight"]
+__all__ = ["read_offset", "read_weight"]
 
 
 def read_weight(sample_weight: Any, n_rows: int) -> Array:
@@ -28,8 +28,13 @@ def read_weight(sample_weight: Any, n_rows: int) -> Array:
     return weight
 
 
-def read_offset(offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool = False) -> Array | None:
-    """Return the offset as (row, output); one number per row serves all outputs, but not all classes."""
+def read_offset(
+    offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool = False, is_mirrored: bool = False
+) -> Array | None:
+    """Return the offset as (row, output); one number per row serves all outputs, but not all classes.
+
+    ``is_mirrored`` says that it speaks for the first class of two, while training learns the second.
+    """
     if offset is None:
         return None
     given = _floats(offset, "offset")
@@ -43,14 +48,7 @@ def read_offset(offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool 
     if not np.isfinite(given).all():
         row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
         raise DataError(f"offset must be finite; row {row} is not.")
-    return np.broadcast_to(given, (n_rows, n_outputs))
-
-
-def names_of(given: Any) -> list[str]:
-    """Return what a series or the columns of a frame are called; nothing where there is no name."""
-    columns = getattr(given, "column_names", getattr(given, "columns", None))
-    found = (getattr(given, "name", None),) if columns is None else columns
-    return [str(name) for name in found if name not in (None, "")]
+    return np.broadcast_to(-given if is_mirrored else given, (n_rows, n_outputs))
 
 
 def _floats(values: Any, name: str) -> Array:

@@ -15,9 +15,18 @@ from numbers import Real
 import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
-from nae.errors import DataError, did_you_mean
+from nae.errors import DataError, did_you_mean, listed
 
-__all__ = ["TEMPORAL", "Columns", "cannot_hold", "category_keys", "is_missing", "is_number_type", "numbers"]
+__all__ = [
+    "TEMPORAL",
+    "Columns",
+    "cannot_hold",
+    "category_keys",
+    "is_missing",
+    "is_number_type",
+    "missing_column",
+    "numbers",
+]
 
 TEMPORAL = (date, time, timedelta, np.datetime64, np.timedelta64)
 
@@ -44,11 +53,17 @@ class Columns:
             return self
         missing = [name for name in names if name not in self.names]
         if missing:
-            hint = did_you_mean(missing[0], self.names)
-            raise DataError(f"The table must have the column {missing[0]!r} the model was trained on.{hint}")
+            raise missing_column(missing[0], self.names, known=names)
         order = [self.names.index(name) for name in names]
         categorical = frozenset(new for new, old in enumerate(order) if old in self.categorical)
         return Columns(tuple(self.arrays[i] for i in order), tuple(names), categorical)
+
+
+def missing_column(name: str, given: Sequence[str], *, known: Sequence[str]) -> DataError:
+    """Return the complaint about a table with the columns ``given`` that lacks one of those the model knows."""
+    near = did_you_mean(name, given, is_listed=True)
+    lists = f" The model knows {listed(known)}; the table has {listed(given) or 'none'}."
+    return DataError(f"The table must have the column {name!r} the model was trained on.{near or lists}")
 
 
 def cannot_hold(name: str | None, what: object, *, is_temporal: bool = False, is_nested: bool = False) -> DataError:

@@ -1,6 +1,7 @@
 """One row from a mapping of names to values: the cells of a record, without the way through columns."""
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,6 +63,8 @@ class _NumberField:
         knots = self.knots
         if type(value) not in _PLAIN:
             return None
+        if not -_LARGEST <= value <= _LARGEST and type(value) is int:
+            return None  # no float holds it
         if value <= knots[0]:
             return self.first, 0.0
         if value >= knots[-1]:
@@ -86,4 +89,5 @@ class _CategoryField:
 
 
 _ABSENT = object()
+_LARGEST = sys.float_info.max
 _PLAIN = (float, int, bool)

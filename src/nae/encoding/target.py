@@ -1,5 +1,6 @@
 """Targets: numbers standardised, classes counted, each with an error that says what is wrong."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ __all__ = [
     "TargetMoments",
     "check_domain",
     "floats",
+    "names_of",
     "read_classes",
     "read_numbers",
     "to_array",
@@ -77,6 +79,12 @@ def to_array(y: Any) -> AnyArray:
     """Return a series, a frame, a list or an array as a numpy array; numbers and booleans among objects as such."""
     given = y.to_numpy() if hasattr(y, "to_numpy") else y
     array = np.asarray(given)
+    if array.dtype.names is not None:
+        raise DataError(
+            "y must hold numbers or classes; got a structured array with the fields "
+            f"{', '.join(map(repr, array.dtype.names))}. Survival targets, an event and a time, are not supported; "
+            "make one column of them, such as whether the event came within a year."
+        )
     if array.dtype.kind in "US" and isinstance(given, (list, tuple)):
         array = np.array(given, dtype=object)  # numpy would make text of the numbers among it
     if array.dtype == object and array.size:
@@ -86,9 +94,23 @@ def to_array(y: Any) -> AnyArray:
     return array
 
 
-def read_numbers(y: Any, *, domain: str = "any", is_used: BoolArray | None = None) -> NumberTarget:
+def names_of(y: Any, *, features: Collection[str] | None = None) -> tuple[str, ...]:
+    """Return the names of the columns of a frame, or that of a series; nothing where a target has none.
+
+    A series that is called like one of the ``features`` was computed from that one and still has its name.
+    """
+    columns = getattr(y, "column_names", getattr(y, "columns", None))
+    if columns is not None:
+        return tuple(str(name) for name in columns)
+    name = getattr(y, "name", None)
+    return (name,) if isinstance(name, str) and name and name not in (features or ()) else ()
+
+
+def read_numbers(
+    y: Any, *, domain: str = "any", is_used: BoolArray | None = None, features: Collection[str] | None = None
+) -> NumberTarget:
     """Return the target of a regression, checked where ``is_used``; the other rows need not hold numbers."""
-    names = tuple(str(name) for name in getattr(y, "column_names", getattr(y, "columns", ())))
+    names = names_of(y, features=features)
     values = floats(to_array(y))
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] == 0:

@@ -15,7 +15,7 @@ from nae.encoding import Columns
 from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.target import read_classes, to_array
-from nae.errors import ConfigError, DataError
+from nae.errors import ConfigError, DataError, did_you_mean
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
 from nae.quality import check_offset
@@ -38,6 +38,11 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         Weights of the classes, multiplied with ``sample_weight`` while learning; 'balanced' lets all classes count
         alike. ``predict`` chooses by them, too. Probabilities are those of the data's own shares, without them: a rare
         class stays rare. ``class_weight_`` says how to have the weighted ones.
+    positive_class : label or None
+        The class, of two, that the model speaks for: scores, contributions, bounds, explanations and reports are
+        evidence for it, and an offset is, too. The second of ``classes_`` unless given. It changes no probability, nor
+        what scikit-learn asks for: ``classes_`` stays sorted, and ``decision_function`` and the columns of
+        ``predict_proba`` follow it.
     additivity : float, 'auto' or None
         How much of each contribution's variance its own value must explain, at least, in the mean over the features
         (:func:`nae.metrics.additivity`): 1 is a GAM, ``None`` asks for nothing, 'auto' takes the most additive model
@@ -144,11 +149,13 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     classes_: AnyArray
 
     class_weight: Any
+    positive_class: Any
 
     def __init__(
         self,
         *,
         class_weight: Any = None,
+        positive_class: Any = None,
         additivity: float | str | None = None,
         variant: str = "nae",
         encoder: str = "piecewise",
@@ -206,19 +213,26 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         return self._fit(X, y, sample_weight, eval_set, offset)
 
     def decision_function(self, X: Any, *, offset: Any = None) -> Array:
-        """Return the score of every row, before the link: log-odds (row,), or one score per class (row, class)."""
+        """Return log-odds of the second class (row,), or one score per class (row, class), as scikit-learn asks for.
+
+        Of two classes it is the sum of intercept and contributions, or minus that sum where ``positive_class`` is the
+        first of ``classes_``.
+        """
         cells = self._cells(X)
-        return self.model_.decision_function(cells, offset=offset)
+        score = self.model_.decision_function(cells, offset=offset)
+        return -score if self._is_mirrored else score
 
     def predict(self, X: Any, *, offset: Any = None) -> AnyArray:
         """Return the most probable class of every row; with ``class_weight``, the largest probability times weight."""
-        probability = self.predict_proba(X, offset=offset)
-        return np.asarray(self.classes_[self.model_.choose(probability)])
+        cells = self._cells(X)
+        chosen = self.model_.choose(self.model_.predict_proba(cells, offset=offset))
+        return np.asarray(self.classes_[1 - chosen if self._is_mirrored else chosen])
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Array:
         """Return the probability of every class, (row, class), in the order of ``classes_``."""
         cells = self._cells(X)
-        return self.model_.predict_proba(cells, offset=offset)
+        found = self.model_.predict_proba(cells, offset=offset)
+        return np.ascontiguousarray(found[:, ::-1]) if self._is_mirrored else found
 
     def predict_log_proba(self, X: Any, *, offset: Any = None) -> Array:
         """Return the logarithm of the probability of every class."""
@@ -237,7 +251,13 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     @property
     def class_weight_(self) -> Array:
         """The weight of every class, ones where ``class_weight`` is not given."""
-        return np.array(self._explained_model().class_weight or np.ones(len(self.classes_)))
+        weight = self._explained_model().class_weight or (1.0,) * len(self.classes_)
+        return np.array(weight[::-1] if self._is_mirrored else weight)
+
+    @property
+    def _is_mirrored(self) -> bool:
+        """Whether the model speaks for the first of two classes."""
+        return len(self.classes_) == 2 and self.model_.classes[0] != str(self.classes_.tolist()[0])
 
     def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
         labels = column_or_1d(to_array(y), warn=True)
@@ -252,7 +272,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         count, weight = weight, weight * each[codes]
         task = self._task(np.bincount(codes, weight) / weight.sum(), each)
         n_outputs = len(task.outputs)
-        shift = read_offset(offset, len(labels), n_outputs, is_per_class=n_outputs > 1)
+        is_per_class, is_mirrored = n_outputs > 1, task.is_mirrored
+        shift = read_offset(offset, len(labels), n_outputs, is_per_class=is_per_class, is_mirrored=is_mirrored)
         return Rows(columns, codes[:, None] if n_outputs == 1 else codes, weight, shift, count=count), task
 
     def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
@@ -264,12 +285,28 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         total = survey.class_weight * each
         return self._task(total / total.sum(), each), each
 
+    def _positive(self) -> str:
+        """Return the name of the class, of two, that the model is to speak for."""
+        given, labels = self.positive_class, self.classes_.tolist()
+        found = [str(label) for label in labels if label == given or str(label) == str(given)]
+        if given is not None and not found:
+            raise ConfigError(
+                f"positive_class must be one of the classes {labels}; got {given!r}."
+                f"{did_you_mean(str(given), map(str, labels), is_listed=True)}"
+            )
+        return str(labels[1]) if given is None else found[0]
+
     def _task(self, prior: Array, each: Array) -> Task:
         """Return what is learned, starting from the shares of the classes, with the weight of each."""
         names = tuple(str(label) for label in self.classes_.tolist())
+        if len(names) > 2 and self.positive_class is not None:
+            raise ConfigError(
+                f"positive_class is for two classes; y has {len(names)}, each with a score of its own. Leave it out."
+            )
         if len(names) == 2:
             centre = np.array([np.log(prior[1]) - np.log(prior[0])])
-            return Task(make_loss("logistic"), Scale(centre, np.ones(1)), (names[1],), names, each)
+            scale = Scale(centre, np.ones(1))
+            return Task(make_loss("logistic"), scale, (names[1],), names, each, self._positive())
         centre = np.log(prior) - np.log(prior).mean()
         return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names, each)
 

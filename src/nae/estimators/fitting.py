@@ -100,6 +100,13 @@ class Task:
     outputs: tuple[str, ...]
     classes: tuple[str, ...] = ()
     class_weight: Array | None = None  # (class,), what learning multiplies the weights of rows with
+    positive: str = ""
+    """The class that the score of a model of two is to speak for; training learns the second of them."""
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether that is the first class: offsets speak for it, too."""
+        return len(self.classes) == 2 and self.positive == self.classes[0]
 
 
 @dataclass(frozen=True, eq=False)

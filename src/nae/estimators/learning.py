@@ -14,10 +14,11 @@ from sklearn.utils import check_random_state
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Columns, infer_kinds
-from nae.encoding.beside import names_of, read_offset, read_weight
+from nae.encoding.beside import read_offset, read_weight
 from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import check_numbers
+from nae.encoding.target import names_of
 from nae.errors import ConfigError, DataError, NAEWarning
 from nae.estimators.fitting import Fitted, Prepared, Rows, Task, fit_model, prepare
 from nae.estimators.parameters import Parameters
@@ -165,11 +166,13 @@ class Learner(Parameters):
         self._keep(
             fitted,
             prepared,
-            **_facts(task, None if offset is None else names_of(offset)),
+            **_facts(task, None if offset is None else list(names_of(offset))),
             baseline=_baseline(rows, task).to_dict(),
             n_rows=len(training),
             n_validation_rows=training.count_held_out(self.n_members) if validation is None else len(validation),
             data_sha256=fingerprint(rows.columns, rows.target, rows.weight),
+            names=names_of(y, features=columns.names),
+            positive=task.positive,
         )
         return self
 
@@ -218,6 +221,8 @@ class Learner(Parameters):
                 n_bad_rows=survey.bad_rows.count,
                 n_unknown_rows=survey.bad_rows.n_unknown,
                 **_known_baseline(survey, plan.task),
+                names=plan.roles.target,
+                positive=plan.task.positive,
             )
         return self
 
@@ -251,7 +256,10 @@ class Learner(Parameters):
             return None
         before = self.model_
         names = names or tuple(f"x{i}" for i in range(n_features))
-        if (names, task.outputs, task.classes) != (before.feature_names, before.outputs, before.classes):
+        is_single = len(task.outputs) == before.n_outputs == 1  # a single number may be called otherwise now
+        outputs = before.outputs if is_single else task.outputs
+        classes = set(task.classes)  # the model may speak for the first of two
+        if (names, outputs, classes) != (before.feature_names, before.outputs, set(before.classes)):
             raise DataError(
                 "warm_start needs the features and classes of the fit before; they changed. "
                 "Set warm_start=False to start again."
@@ -296,7 +304,9 @@ class Learner(Parameters):
                 "offset must be given for the training rows and for eval_set, or for neither; "
                 "pass eval_set=(X, y, sample_weight, offset)."
             )
-        shift = read_offset(offset, columns.n_rows, len(task.outputs), is_per_class=len(task.classes) > 2)
+        is_per_class, is_mirrored = len(task.classes) > 2, task.is_mirrored
+        n_outputs = len(task.outputs)
+        shift = read_offset(offset, columns.n_rows, n_outputs, is_per_class=is_per_class, is_mirrored=is_mirrored)
         return Rows(columns, target, read_weight(sample_weight, columns.n_rows), shift)
 
     def _train(
@@ -338,11 +348,13 @@ class Learner(Parameters):
         fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells, state=state)
         return _balanced(fitted, prepared, task, workers)
 
-    def _keep(self, fitted: Fitted, prepared: Prepared, **facts: Any) -> None:
-        """Keep the model, with a summary of how it was trained."""
+    def _keep(self, fitted: Fitted, prepared: Prepared, *, names: tuple[str, ...], positive: str, **facts: Any) -> None:
+        """Keep the model of a target of some ``names``, with a summary of how it was trained."""
+        if names:
+            facts["target"] = ", ".join(names)
         if isinstance(self.additivity, float) and fitted.model.n_experts > 1:
             _check_dial(fitted, self.additivity)
-        self.model_ = fitted.model.with_training(
+        model = fitted.model.with_training(
             estimator=type(self).__name__,
             n_epochs=len(fitted.history),
             best_epoch=fitted.history.best_epoch,
@@ -352,6 +364,7 @@ class Learner(Parameters):
             device=str(prepared.place.device),
             **facts,
         )
+        self.model_ = model.for_class(positive) if positive else model
         self.history_ = fitted.history
         self.n_iter_ = len(fitted.history)
         self.table_error_ = fitted.table_error

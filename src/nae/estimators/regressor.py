@@ -226,7 +226,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 
     def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
         loss = self._loss()
-        target = read_numbers(y, domain=loss.domain, is_used=weight > 0)
+        target = read_numbers(y, domain=loss.domain, is_used=weight > 0, features=columns.names)
         values = target.values
         shift = read_offset(offset, *values.shape)
         rows = Rows(columns, values, weight, shift)
@@ -240,8 +240,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         check_domain(survey.least, loss.domain)
         if survey.target is None:
             raise DataError("A regression needs a target of numbers; the scan has none.")
-        names = roles.target if len(roles.target) > 1 else ("score",)
-        return Task(loss, _scale(survey.target, is_scaled=loss.is_scaled), names), np.empty(0)
+        return Task(loss, _scale(survey.target, is_scaled=loss.is_scaled), roles.target), np.empty(0)
 
     def _read_target(self, y: Any, task: Task) -> AnyArray:
         values = read_numbers(y, domain=task.loss.domain).values

@@ -119,7 +119,8 @@ def decode_classes(encoded: Any, names: tuple[str, ...]) -> AnyArray:
         classes = np.array(encoded["values"], dtype=str if dtype.kind == "U" else dtype)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FormatError(f"The classes of the estimator cannot be read ({error!r}).") from error
-    if classes.ndim != 1 or tuple(str(label) for label in classes.tolist()) != names:
+    texts = tuple(str(label) for label in classes.tolist()) if classes.ndim == 1 else ()
+    if texts != names and not (len(names) == 2 and texts == names[::-1]):  # the score may speak for the first of two
         raise FormatError(f"The classes of the estimator must be those of its model, {list(names)[:8]}.")
     return classes
 

@@ -148,6 +148,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
         _check_number(params, name, least=0, or_auto=True)
     for name in ("expert_dropout", "encoder_dropout"):
         _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
+    is_steered = params["additivity"] is not None
     if params["additivity"] == "auto":
         params = {**params, "additivity": None, "expert_dropout": 0.0}  # the dial will steer it, see below
     elif isinstance(params["additivity"], str):
@@ -157,7 +158,7 @@ def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes:
     _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)
     is_small = n_rows <= SMALL
     defaults = _CLASSES if is_classes else _NUMBERS
-    network = _network(params, defaults, n_rows=n_rows, n_features=n_features)
+    network = _network(params, defaults, n_rows=n_rows, n_features=n_features, is_steered=is_steered)
     is_mlp = network.encoder == "mlp"
     is_fine = _is_fine(network, n_rows)
     n_knots, n_levels = _table_sizes(params["n_knots"], n_rows, n_features, network, is_fine=is_fine)
@@ -191,14 +192,16 @@ def _table_sizes(
     return min(wanted, scale * max(32, min(128, 8192 // n_features))), 128
 
 
-def _network(params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int) -> NetworkConfig:
+def _network(
+    params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int, is_steered: bool
+) -> NetworkConfig:
     is_small, is_mlp = n_rows <= SMALL, params["encoder"] == "mlp"
     may_be_large = n_features <= _WIDE and not is_mlp
     is_large = n_rows >= defaults.n_large and may_be_large
     variant = VARIANTS[params["variant"]]
     n_experts = params["n_experts"]
     if n_experts is None:
-        n_usual = 16 if is_large else defaults.n_steered if may_be_large and params["additivity"] is not None else 8
+        n_usual = 16 if is_large else defaults.n_steered if may_be_large and is_steered else 8
         n_experts = 64 if params["variant"] == "nae-d" else n_usual
     if params["additivity"] == 1.0:
         n_experts = 1  # one expert per feature: nothing is left for a gate to decide

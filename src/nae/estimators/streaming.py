@@ -257,7 +257,8 @@ class ScanPlan:
     def rows(self, chunk: Chunk) -> tuple[Rows, AnyArray | None]:
         """Return a chunk with its target as numbers, and the class of every row."""
         n_outputs = len(self.task.outputs)
-        shift = read_offset(chunk.offset, len(chunk), n_outputs, is_per_class=len(self.task.classes) > 2)
+        is_per_class, is_mirrored = len(self.task.classes) > 2, self.task.is_mirrored
+        shift = read_offset(chunk.offset, len(chunk), n_outputs, is_per_class=is_per_class, is_mirrored=is_mirrored)
         if not self.task.classes:
             return Rows(chunk.columns, number_target(chunk, self.roles), chunk.weight, shift), None
         codes = np.searchsorted(self.survey.classes, chunk.target[0])

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
+from nae._optional import require
 from nae.errors import ConfigError, UserError
 from nae.explanation.interaction import InteractionExplanation
 from nae.explanation.local import LocalExplanation
@@ -31,6 +32,9 @@ __all__ = [
     "training",
     "waterfall",
 ]
+
+
+_EXTRAS = {"matplotlib": "plots", "plotly": "plotly"}  # what brings each backend
 
 
 def shape(
@@ -232,8 +236,9 @@ def _check(given: Any, kind: type, source: str) -> None:
 
 def _draw(module: str, function: str, backend: str, layout: Any, **options: Any) -> Any:
     """Draw a layout with one of the two backends; plotly makes its own figures."""
-    if backend not in ("matplotlib", "plotly"):
+    if backend not in _EXTRAS:
         raise ConfigError(f"backend must be 'matplotlib' or 'plotly'; got {backend!r}.")
+    require(backend, extra=_EXTRAS[backend])
     if backend == "plotly":
         given = [name for name in ("ax", "figure") if options.pop(name, None) is not None]
         if given:

@@ -19,6 +19,7 @@ __all__ = [
     "format_signed",
     "format_value",
     "nice_ticks",
+    "part_colour",
     "pick_output",
     "score_label",
     "shorten",
@@ -52,6 +53,13 @@ class Style:
 
 
 STYLE = Style()
+
+
+def part_colour(size: float, *, is_context: bool) -> str:
+    """Return the colour of a bar of a waterfall: of the own value or of the context, adding or taking."""
+    if is_context:
+        return STYLE.accent_soft if size >= 0 else STYLE.band
+    return STYLE.positive if size >= 0 else STYLE.negative
 
 
 def shorten(text: str, limit: int = 28) -> str:

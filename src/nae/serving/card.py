@@ -28,7 +28,7 @@ class Card:
     """Everything worth knowing about a model file before it is used."""
 
     sentence: str
-    target: str
+    target: str | None  # its name, where one was given
     classes: tuple[str, ...]
     outputs: tuple[str, ...]
     link: str
@@ -56,7 +56,7 @@ class Card:
 
 def make_card(model: TableModel) -> Card:
     """Return the card of a model."""
-    target = str(model.training.get("target") or ", ".join(model.outputs))
+    target = _target(model)
     return Card(
         sentence=_sentence(model, target),
         target=target,
@@ -86,8 +86,17 @@ def _facts(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " "), _shown(value)
 
 
-def _sentence(model: TableModel, target: str) -> str:
-    what = f"one of {len(model.classes)} classes of {target}" if model.classes else target
+def _target(model: TableModel) -> str | None:
+    """Return the name of the target; the outputs of a classifier are classes and no names of it."""
+    if model.training.get("target"):
+        return str(model.training["target"])
+    return None if model.classes or model.outputs == ("score",) else ", ".join(model.outputs)
+
+
+def _sentence(model: TableModel, target: str | None) -> str:
+    what = target or "a number"
+    if model.classes:
+        what = f"one of {len(model.classes)} classes" + (f" of {target}" if target else "")
     n_rows = model.training.get("n_rows")
     rows = f", learned from {counted(n_rows, 'row')}" if isinstance(n_rows, int) else ""
     return f"predicts {what} from {counted(model.n_features, 'feature')}{rows}"

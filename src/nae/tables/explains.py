@@ -27,6 +27,21 @@ class Explains:
     def _explained_columns(self, X: Any) -> Columns:
         """Return the columns of a table in the model's order."""
 
+    def for_class(self, label: Any) -> "TableModel":
+        """Return the tables of a model of two classes with a score that speaks for one of them.
+
+        Its contributions and explanations are evidence for that class: those for the other one with their signs
+        changed, and lower and upper bounds exchanged. Predictions and probabilities stay the same.
+
+        Parameters
+        ----------
+        label
+            One of the two classes.
+        """
+        from nae.tables.sides import speaking_for
+
+        return speaking_for(self._explained_model(), str(label))
+
     def explain_global(self, X: Any = None, *, name: str | None = None) -> "GlobalExplanation":
         """Return what the model does with every feature, value by value.
 

@@ -53,7 +53,7 @@ class TableModel(Explains):
     outputs
         Names of the targets or classes; one name for a single output.
     classes
-        The class labels of a classifier, as strings; empty for regression.
+        The class labels of a classifier, as strings; empty for regression. Of two, the score speaks for the second.
     class_weight
         How much each class counts when a row is given one, (class,); empty where all count alike. Probabilities do not
         follow it.

@@ -19,7 +19,18 @@ from nae.plots.style import (
     score_label,
 )
 
-__all__ = ["ImportanceBar", "ImportanceLayout", "Step", "WaterfallLayout", "lay_out_importance", "lay_out_waterfall"]
+__all__ = [
+    "ImportanceBar",
+    "ImportanceLayout",
+    "Part",
+    "Step",
+    "WaterfallLayout",
+    "lay_out_importance",
+    "lay_out_waterfall",
+]
+
+
+_LANE = 0.16  # from the middle of a step to the middle of a lane
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,12 @@ class ImportanceLayout:
     rest: tuple[int, float]  # how many features are not shown, and their largest importance
     label: str
     note: str
+
+    @property
+    def has_context(self) -> bool:
+        """Whether the context decides about any of the contributions shown."""
+        longest = max((bar.importance for bar in self.bars), default=0.0)
+        return any(bar.importance - bar.own > 1e-6 * longest for bar in self.bars)
 
 
 def lay_out_importance(
@@ -79,6 +96,17 @@ def lay_out_importance(
 
 
 @dataclass(frozen=True)
+class Part:
+    """A bar of a step: the own effect in the upper lane, what the context changed in the lower one."""
+
+    start: float
+    end: float
+    middle: float  # of the lane, below the middle of the step; steps are 1 apart
+    height: float
+    is_context: bool
+
+
+@dataclass(frozen=True)
 class Step:
     """One contribution on the way from the intercept to the score."""
 
@@ -94,14 +122,6 @@ class Step:
     cause: str  # the feature with the largest part in the shift, and that part
     is_rest: bool
 
-    @property
-    def kept(self) -> tuple[float, float]:
-        """From where to where the own effect is visible: what the context did not take back."""
-        own, shift = self.own_end - self.start, self.end - self.own_end
-        if own * shift >= 0:
-            return self.start, self.own_end
-        return (self.start, self.end) if abs(shift) < abs(own) else (self.start, self.start)
-
 
 @dataclass(frozen=True)
 class WaterfallLayout:
@@ -116,6 +136,23 @@ class WaterfallLayout:
     label: str
     note: str
     x_range: tuple[float, float]
+
+    @property
+    def has_context(self) -> bool:
+        """Whether the context changed any contribution by as much as is written."""
+        return any(round(step.end - step.own_end, self.decimals) for step in self.steps)
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether any contribution could have been another one, in another context."""
+        return any(round(step.upper - step.lower, self.decimals) for step in self.steps)
+
+    def parts(self, step: Step) -> tuple[Part, ...]:
+        """Return the bars of a step: two lanes, so that neither hides the other, or one where there is no context."""
+        if not self.has_context:
+            return (Part(step.start, step.end, 0.0, 0.52, is_context=False),)
+        own = Part(step.start, step.own_end, -_LANE, 0.26, is_context=False)
+        return own, Part(step.own_end, step.end, _LANE, 0.26, is_context=True)
 
 
 def lay_out_waterfall(

@@ -15,6 +15,7 @@ __all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "va
 _TAIL = 1.6  # how much longer the whole range must be to be called a long tail
 _BINS = 40
 _TICKS = 12  # values that are written along an axis one by one
+_SEEN = 1e-5  # of the axis: what is narrower is rounding
 _REACH = 0.04  # share of the rows, on either side, that say how far contributions spread at a knot
 
 
@@ -65,6 +66,19 @@ class ShapeLayout:
     is_whole: bool  # the values are whole numbers
     is_few: bool  # each value is marked
     note: str
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether the context can change the effect of any value: in an additive model it cannot."""
+        return self._is_wide(self.lower, self.upper, [level.upper - level.lower for level in self.levels])
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether the contributions of rows of one value differ."""
+        return self._is_wide(self.low, self.high, [level.high - level.low for level in self.levels])
+
+    def _is_wide(self, low: Array, high: Array, widths: list[float]) -> bool:
+        return bool(max([*(high - low), *widths], default=0.0) > _SEEN * (self.y_range[1] - self.y_range[0]))
 
 
 def lay_out_shape(

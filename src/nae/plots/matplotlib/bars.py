@@ -1,10 +1,10 @@
 """Importance bars and the waterfall of one row."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nae.plots.layouts.bars import ImportanceLayout, Step, WaterfallLayout
 from nae.plots.matplotlib.canvas import new_axes, set_legend, set_title, tidy
-from nae.plots.style import STYLE, decimals_for, format_fixed, shorten, shorten_all
+from nae.plots.style import STYLE, decimals_for, format_fixed, part_colour, shorten, shorten_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,22 +48,23 @@ def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0, labelsize="small")
     set_title(ax, title, layout.note)
-    handles = [
-        patches.Patch(facecolor=STYLE.main, label="its own value decides"),
-        patches.Patch(facecolor=STYLE.accent_soft, hatch="////", edgecolor=STYLE.paper, label="context decides"),
-    ]
+    handles = [patches.Patch(facecolor=STYLE.main, label="its own value decides")]
+    if layout.has_context:
+        context = patches.Patch(
+            facecolor=STYLE.accent_soft, hatch="////", edgecolor=STYLE.paper, label="context decides"
+        )
+        handles.append(context)
     set_legend(ax, handles, drop=52 if layout.rest[0] else 38)
     return ax
 
 
 def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
     """Draw the way from the intercept to the score of one row."""
-    from matplotlib import lines, patches
-
     steps, last = layout.steps, len(layout.steps) - 1
     ax = new_axes(ax, (8.4, 1.8 + 0.38 * len(steps)))
+    columns = _COLUMNS if layout.has_context else _COLUMNS[:1]
     for at, step in enumerate(steps):
-        _draw_step(ax, at, step)
+        _draw_step(ax, at, step, layout)
         ax.plot(
             [step.end, step.end],
             [at - 0.3, at + (0.3 if at == last else 0.7)],
@@ -71,9 +72,9 @@ def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
             linewidth=1.1,
             zorder=3,
         )
-        for place, text in zip(_COLUMNS, (step.contribution, step.own, step.shift, step.cause), strict=True):
+        for place, text in zip(columns, (step.contribution, step.own, step.shift, step.cause), strict=False):
             _write(ax, at, place, shorten(text, 26), is_bold=place == _COLUMNS[0])
-    for place, text in zip(_COLUMNS, ("total", "own", "context", "mostly because of"), strict=True):
+    for place, text in zip(columns, ("total", "own", "context", "mostly because of"), strict=False):
         _write(ax, -0.55, place, text, is_soft=True)  # below the note, which may be wider than the axes
     ax.axvline(layout.base, color=STYLE.soft, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0.5)
     ax.set_xlim(*layout.x_range)
@@ -86,29 +87,42 @@ def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0, labelsize="small")
     set_title(ax, layout.title, layout.note)
-    handles = [
-        patches.Patch(facecolor=STYLE.positive, label="adds"),
-        patches.Patch(facecolor=STYLE.negative, label="takes"),
-        patches.Patch(facecolor=STYLE.accent_soft, hatch="/////", edgecolor=STYLE.paper, label="because of context"),
-        lines.Line2D([], [], color=STYLE.soft, linewidth=1, label="guaranteed bounds"),
-    ]
-    set_legend(ax, handles, drop=38)
+    set_legend(ax, _waterfall_handles(layout), drop=38)
     return ax
 
 
-def _draw_step(ax: "Axes", at: int, step: Step) -> None:
+def _draw_step(ax: "Axes", at: int, step: Step, layout: WaterfallLayout) -> None:
     """Draw the own effect as a plain bar, what the context added or took back as a hatched one, and the bounds."""
-    ax.plot([step.lower, step.upper], [at, at], color=STYLE.soft, linewidth=1.0, zorder=1.2)
-    for end in (step.lower, step.upper):
-        ax.plot([end, end], [at - 0.12, at + 0.12], color=STYLE.soft, linewidth=1.0, zorder=1.2)
-    left, right = step.kept
-    own_colour = STYLE.positive if step.own_end >= step.start else STYLE.negative
-    ax.barh(at, right - left, left=left, height=0.52, color=own_colour, linewidth=0, zorder=2)
-    shift_colour = STYLE.accent_soft if step.end >= step.own_end else STYLE.band
-    ax.barh(
-        at, step.end - step.own_end, left=step.own_end, height=0.52, color=shift_colour, hatch="/////",
-        edgecolor=STYLE.paper, linewidth=0, zorder=2,
-    )  # fmt: skip
+    if layout.has_bounds:
+        ax.plot([step.lower, step.upper], [at, at], color=STYLE.soft, linewidth=1.0, zorder=1.2)
+        for end in (step.lower, step.upper):
+            ax.plot([end, end], [at - 0.12, at + 0.12], color=STYLE.soft, linewidth=1.0, zorder=1.2)
+    for part in layout.parts(step):
+        size = part.end - part.start
+        colour = part_colour(size, is_context=part.is_context)
+        ax.barh(
+            at + part.middle, size, left=part.start, height=part.height, color=colour, linewidth=0, zorder=2,
+            hatch="/////" if part.is_context else None, edgecolor=STYLE.paper,
+        )  # fmt: skip
+
+
+def _waterfall_handles(layout: WaterfallLayout) -> list[Any]:
+    """Return the legend: of what is there."""
+    from matplotlib import lines, patches
+
+    own = "own value " if layout.has_context else ""
+    handles: list[Any] = [
+        patches.Patch(facecolor=STYLE.positive, label=f"{own}adds"),
+        patches.Patch(facecolor=STYLE.negative, label=f"{own}takes"),
+    ]
+    if layout.has_context:
+        handles += [
+            patches.Patch(facecolor=STYLE.accent_soft, hatch="/////", edgecolor=STYLE.paper, label="context adds"),
+            patches.Patch(facecolor=STYLE.band, hatch="/////", edgecolor=STYLE.paper, label="context takes"),
+        ]
+    if layout.has_bounds:
+        handles.append(lines.Line2D([], [], color=STYLE.soft, linewidth=1, label="guaranteed bounds"))
+    return handles
 
 
 def _write(ax: "Axes", at: float, place: float, text: str, *, is_bold: bool = False, is_soft: bool = False) -> None:

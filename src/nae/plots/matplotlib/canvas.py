@@ -30,8 +30,11 @@ def new_page(
     n_columns = max(1, min(n_columns, n_panels))
     n_rows = math.ceil(n_panels / n_columns)
     if figure is None:
-        pyplot = require("matplotlib.pyplot", extra="plots")
-        figure = pyplot.figure(figsize=(panel[0] * n_columns, panel[1] * n_rows + 0.5), layout="constrained")
+        from nae.plots.matplotlib.page import Page
+
+        size = (panel[0] * n_columns, panel[1] * n_rows + 0.5)
+        pyplot: Any = require("matplotlib.pyplot", extra="plots")
+        figure = pyplot.figure(FigureClass=Page, figsize=size, layout="constrained")
     grid = figure.add_gridspec(n_rows, n_columns)
     return figure, [figure.add_subplot(grid[at // n_columns, at % n_columns]) for at in range(n_panels)]
 

@@ -28,7 +28,9 @@ def draw_shape(layout: ShapeLayout, ax: "Axes | None" = None, *, has_legend: boo
         _draw_levels(ax, layout, width=24 if has_legend else 15)
     set_title(ax, shorten(layout.title, 44), layout.note)
     if has_legend:
-        set_legend(ax, _handles(layout), drop=24 if layout.is_number else 38, n_columns=None if layout.is_number else 2)
+        set_legend(
+            ax, _handles((layout,)), drop=24 if layout.is_number else 38, n_columns=None if layout.is_number else 2
+        )
     return ax
 
 
@@ -43,9 +45,8 @@ def draw_shapes(
             ax.set_ylabel("")
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize="large", fontweight="bold", color=STYLE.ink)
-    richest = max(layouts, key=lambda one: (len(one.dots), one.is_number))
     figure.legend(
-        handles=_handles(richest), loc="outside lower left", ncols=4, frameon=False, fontsize="small", handlelength=1.6
+        handles=_handles(layouts), loc="outside lower left", ncols=4, frameon=False, fontsize="small", handlelength=1.6
     )
     return figure
 
@@ -212,17 +213,15 @@ def _lines() -> Any:
     return lines
 
 
-def _handles(layout: ShapeLayout) -> list[Any]:
+def _handles(layouts: tuple[ShapeLayout, ...]) -> list[Any]:
+    """Return the legend: of what any of the layouts has."""
     from matplotlib import lines, patches
 
-    inner = (
-        lines.Line2D([], [], color=STYLE.dot, marker="o", linewidth=0, markersize=3, label="rows")
-        if len(layout.dots)
-        else patches.Patch(color=STYLE.inner, alpha=0.6, linewidth=0, label="90 % of rows")
-    )
-    return [
-        lines.Line2D([], [], color=STYLE.main, linewidth=2, label="mean effect"),
-        inner,
-        patches.Patch(color=STYLE.band, alpha=0.55, linewidth=0, label="guaranteed bounds"),
-        patches.Patch(color=STYLE.density, linewidth=0, label="share of rows"),
-    ]
+    handles: list[Any] = [lines.Line2D([], [], color=STYLE.main, linewidth=2, label="mean effect")]
+    if any(len(one.dots) for one in layouts):
+        handles.append(lines.Line2D([], [], color=STYLE.dot, marker="o", linewidth=0, markersize=3, label="rows"))
+    elif any(one.has_spread for one in layouts):
+        handles.append(patches.Patch(color=STYLE.inner, alpha=0.6, linewidth=0, label="90 % of rows"))
+    if any(one.has_bounds for one in layouts):
+        handles.append(patches.Patch(color=STYLE.band, alpha=0.55, linewidth=0, label="guaranteed bounds"))
+    return [*handles, patches.Patch(color=STYLE.density, linewidth=0, label="share of rows")]

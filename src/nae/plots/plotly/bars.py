@@ -1,11 +1,10 @@
 """Importance bars and the waterfall of one row."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from nae.plots.layouts.bars import ImportanceLayout, Step, WaterfallLayout
+from nae.plots.layouts.bars import ImportanceLayout, WaterfallLayout
 from nae.plots.plotly.canvas import graph, new_figure, plain, set_places
-from nae.plots.style import STYLE, decimals_for, format_fixed
+from nae.plots.style import STYLE, decimals_for, format_fixed, part_colour
 
 __all__ = ["draw_importance", "draw_waterfall"]
 
@@ -31,6 +30,7 @@ def draw_importance(layout: ImportanceLayout, *, title: str = "Importance") -> A
             y=places,
             orientation="h",
             name="context decides",
+            showlegend=layout.has_context,
             marker={"color": STYLE.accent_soft, "pattern": _hatch(STYLE.accent_soft)},
             text=[_words(bar.importance, bar.additivity, bar.stability, decimals) for bar in bars],
             textposition="outside",
@@ -53,52 +53,54 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
     figure = new_figure(title=layout.title, note=layout.note, height=200 + 34 * len(steps))
     places = list(range(len(steps)))
     hover = [
-        f"{plain(step.label)}<br>total {step.contribution}<br>own {step.own}<br>context {step.shift}"
+        f"{plain(step.label)}<br>total {step.contribution}"
+        + (f"<br>own {step.own}<br>context {step.shift}" if layout.has_context else "")
         + (f"<br>mostly because of {plain(step.cause)}" if step.cause else "")
         for step in steps
     ]
-    for word, spans, colours, is_hatched in (
-        ("own effect", [step.kept for step in steps], [_own_colour(step) for step in steps], False),
-        ("because of context", [(s.own_end, s.end) for s in steps], [_shift_colour(s) for s in steps], True),
-    ):
+    for parts in zip(*map(layout.parts, steps), strict=True):
+        colours = [part_colour(part.end - part.start, is_context=part.is_context) for part in parts]
         figure.add_trace(
             go.Bar(
-                x=[end - start for start, end in spans],
-                base=[start for start, _ in spans],
-                y=places,
+                x=[part.end - part.start for part in parts],
+                base=[part.start for part in parts],
+                y=[place + part.middle for place, part in zip(places, parts, strict=True)],
+                width=[part.height for part in parts],
                 orientation="h",
-                name=word,
-                marker={"color": colours, "pattern": _hatch(colours) if is_hatched else {}},
+                name="because of context" if parts[0].is_context else "own effect",
+                marker={"color": colours, "pattern": _hatch(colours) if parts[0].is_context else {}},
                 hovertext=hover,
                 hoverinfo="text",
             )
         )
-    figure.add_trace(_totals(steps, hover))
+    figure.add_trace(_totals(layout, hover))
     figure.add_vline(x=layout.base, line={"color": STYLE.soft, "dash": "dash", "width": 1})
     figure.add_vline(x=layout.score, line={"color": STYLE.ink, "width": 1})
-    figure.update_layout(barmode="overlay", bargap=0.35)
+    figure.update_layout(barmode="overlay")
     set_places(figure, "y", [step.label for step in steps], limit=34)
     figure.update_xaxes(title={"text": plain(layout.label, 80)}, range=list(layout.x_range))
     return figure
 
 
-def _totals(steps: Sequence[Step], hover: list[str]) -> Any:
+def _totals(layout: WaterfallLayout, hover: list[str]) -> Any:
     """Return where every step ends, with its bounds."""
+    steps = layout.steps
+    bounds = {
+        "type": "data",
+        "symmetric": False,
+        "array": [step.upper - step.end for step in steps],
+        "arrayminus": [step.end - step.lower for step in steps],
+        "color": STYLE.soft,
+        "thickness": 1,
+        "width": 4,
+    }
     return graph().Scatter(
         x=[step.end for step in steps],
         y=list(range(len(steps))),
         mode="markers",
         marker={"symbol": "line-ns", "size": 16, "line": {"width": 1.5, "color": STYLE.ink}},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [step.upper - step.end for step in steps],
-            "arrayminus": [step.end - step.lower for step in steps],
-            "color": STYLE.soft,
-            "thickness": 1,
-            "width": 4,
-        },
-        name="total, with guaranteed bounds",
+        error_x=bounds if layout.has_bounds else None,
+        name="total, with guaranteed bounds" if layout.has_bounds else "total",
         hovertext=hover,
         hoverinfo="text",
     )
@@ -106,14 +108,6 @@ def _totals(steps: Sequence[Step], hover: list[str]) -> Any:
 
 def _hatch(colour: str | list[str]) -> dict[str, Any]:
     return {"shape": "/", "bgcolor": colour, "fgcolor": STYLE.paper, "solidity": 0.25, "size": 7}
-
-
-def _own_colour(step: Step) -> str:
-    return STYLE.positive if step.own_end >= step.start else STYLE.negative
-
-
-def _shift_colour(step: Step) -> str:
-    return STYLE.accent_soft if step.end >= step.own_end else STYLE.band
 
 
 def _words(importance: float, additivity: float, stability: float | None, decimals: int) -> str:

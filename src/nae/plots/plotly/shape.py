@@ -19,7 +19,7 @@ def draw_shape(layout: ShapeLayout) -> Any:
     """Draw the effect of one feature."""
     height = 420 if layout.is_number else max(300, 160 + 24 * len(layout.levels))
     figure = new_figure(title=layout.title, note=layout.note, height=height)
-    for trace in _traces(layout, has_legend=True):
+    for trace in _traces(layout):
         figure.add_trace(trace)
     _set_axes(figure, layout)
     return figure
@@ -28,9 +28,13 @@ def draw_shape(layout: ShapeLayout) -> Any:
 def draw_shapes(layouts: tuple[ShapeLayout, ...], *, title: str = "", n_columns: int = 3) -> Any:
     """Draw a page of features."""
     figure = _page([layout.title for layout in layouts], title, n_columns)
+    named: set[str] = set()
     for at, layout in enumerate(layouts):
         place = {"row": at // n_columns + 1, "col": at % n_columns + 1}
-        for trace in _traces(layout, has_legend=at == 0):
+        for trace in _traces(layout):
+            if trace.showlegend is not False:
+                trace.showlegend = trace.name not in named
+                named.add(trace.name)
             figure.add_trace(trace, **place)
         _set_axes(figure, layout, **place)
     return figure
@@ -88,11 +92,11 @@ def _page(titles: list[str], title: str, n_columns: int) -> Any:
     return figure
 
 
-def _traces(layout: ShapeLayout, *, has_legend: bool) -> list[Any]:
-    return _number_traces(layout, has_legend) if layout.is_number else _level_traces(layout, has_legend)
+def _traces(layout: ShapeLayout) -> list[Any]:
+    return _number_traces(layout) if layout.is_number else _level_traces(layout)
 
 
-def _number_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
+def _number_traces(layout: ShapeLayout) -> list[Any]:
     go, x = graph(), layout.x
     low, high = layout.y_range
     traces = [
@@ -104,23 +108,25 @@ def _number_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
             marker={"color": STYLE.density, "line": {"width": 0}},
             name="share of rows",
             hoverinfo="skip",
-            showlegend=has_legend,
         ),
-        _band(x, layout.lower, layout.upper, translucent(STYLE.band, 0.45), "guaranteed bounds", has_legend=has_legend),
+        _band(
+            x,
+            layout.lower,
+            layout.upper,
+            translucent(STYLE.band, 0.45),
+            "guaranteed bounds",
+            has_legend=layout.has_bounds,
+        ),
     ]
     if len(layout.dots):
         marker = {"color": translucent(STYLE.dot, 0.4), "size": 4}
-        traces.append(
-            go.Scatter(
-                x=layout.dots_at, y=layout.dots, mode="markers", marker=marker, name="rows", showlegend=has_legend
-            )
-        )
+        traces.append(go.Scatter(x=layout.dots_at, y=layout.dots, mode="markers", marker=marker, name="rows"))
     else:
         inner = translucent(STYLE.inner, 0.5)
-        traces.append(_band(x, layout.low, layout.high, inner, "90 % of rows", has_legend=has_legend))
+        traces.append(_band(x, layout.low, layout.high, inner, "90 % of rows", has_legend=layout.has_spread))
     line = {"color": STYLE.main, "width": 2.5}
     mode = "lines+markers" if layout.is_few else "lines"
-    traces.append(go.Scatter(x=x, y=layout.mean, mode=mode, line=line, name="mean effect", showlegend=has_legend))
+    traces.append(go.Scatter(x=x, y=layout.mean, mode=mode, line=line, name="mean effect"))
     return [*traces, *_beside(layout)]
 
 
@@ -151,7 +157,7 @@ def _beside(layout: ShapeLayout) -> list[Any]:
     ]
 
 
-def _level_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
+def _level_traces(layout: ShapeLayout) -> list[Any]:
     go = graph()
     y = np.arange(len(layout.levels))
     names = [plain(level.label) for level in layout.levels]
@@ -161,23 +167,20 @@ def _level_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
     high = np.array([level.high for level in layout.levels])
     shares = [f"{100 * level.share:.1f} % of rows" for level in layout.levels]
 
-    def bar(start: Any, end: Any, colour: str, width: float, name: str) -> Any:
+    def bar(start: Any, end: Any, colour: str, width: float, name: str, *, has_legend: bool) -> Any:
         return go.Bar(
             x=end - start, base=start, y=y, hovertext=names, orientation="h", width=width, name=name, customdata=shares,
             marker={"color": colour, "line": {"width": 0}}, showlegend=has_legend,
             hovertemplate="%{hovertext}: %{base:.4g} to %{x:.4g}<br>%{customdata}<extra></extra>",
         )  # fmt: skip
 
-    traces = [bar(lower, upper, translucent(STYLE.band, 0.55), 0.62, "guaranteed bounds")]
+    traces = [bar(lower, upper, translucent(STYLE.band, 0.55), 0.62, "guaranteed bounds", has_legend=layout.has_bounds)]
     if len(layout.dots):
         marker = {"color": translucent(STYLE.dot, 0.4), "size": 4}
-        traces.append(
-            go.Scatter(
-                x=layout.dots, y=layout.dots_at, mode="markers", marker=marker, name="rows", showlegend=has_legend
-            )
-        )
+        traces.append(go.Scatter(x=layout.dots, y=layout.dots_at, mode="markers", marker=marker, name="rows"))
     else:
-        traces.append(bar(low, high, translucent(STYLE.inner, 0.8), 0.34, "90 % of rows"))
+        inner = translucent(STYLE.inner, 0.8)
+        traces.append(bar(low, high, inner, 0.34, "90 % of rows", has_legend=layout.has_spread))
     traces.append(
         go.Scatter(
             x=[level.mean for level in layout.levels],
@@ -186,7 +189,6 @@ def _level_traces(layout: ShapeLayout, has_legend: bool) -> list[Any]:
             mode="markers",
             marker={"color": STYLE.main, "symbol": "line-ns", "size": 14, "line": {"width": 3, "color": STYLE.main}},
             name="mean effect",
-            showlegend=has_legend,
         )
     )
     return traces

@@ -1,0 +1,47 @@
+"""The card of a model calls the target by its name, and never by the name of a class."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from nae import NAEClassifier, NAERegressor
+from nae.serving.card import Card, make_card
+
+QUICK = {"n_members": 1, "max_epochs": 2, "random_state": 0}
+TABLE = pd.DataFrame({"size": np.arange(40.0), "rooms": np.arange(40.0) % 5})
+LABELS = np.where(TABLE["rooms"] > 2, "paid", "default")
+
+
+def card_of(y: object) -> Card:
+    kind = NAEClassifier if np.asarray(y).dtype.kind in "OUT" else NAERegressor
+    return make_card(kind(**QUICK).fit(TABLE, y).model_)
+
+
+@pytest.mark.parametrize(
+    "series", [pd.Series(LABELS, name="loan"), pl.Series("loan", LABELS)], ids=["pandas", "polars"]
+)
+def test_classes_are_those_of_the_series_they_came_from(series: object) -> None:
+    card = card_of(series)
+    assert (card.target, card.to_dict()["target"]) == ("loan", "loan")
+    assert card.classes == ("default", "paid")
+    assert card.sentence == "predicts one of 2 classes of loan from 2 features, learned from 35 rows"
+
+
+def test_a_class_is_no_target() -> None:
+    card = card_of(LABELS)
+    assert card.to_dict()["target"] is None
+    assert card.sentence == "predicts one of 2 classes from 2 features, learned from 35 rows"
+
+
+def test_a_number_is_called_like_its_series_or_a_number() -> None:
+    named, unnamed = card_of(TABLE["size"].rename("price")), card_of(TABLE["size"].to_numpy())
+    assert (named.target, named.outputs) == ("price", ("price",))
+    assert named.sentence.startswith("predicts price from")
+    assert (unnamed.target, unnamed.outputs) == (None, ("score",))
+    assert unnamed.sentence.startswith("predicts a number from")
+
+
+def test_a_series_that_was_computed_from_a_feature_is_not_called_like_it() -> None:
+    card = card_of(TABLE["size"] * 2)
+    assert (card.target, card.outputs) == (None, ("score",))
