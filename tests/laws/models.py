@@ -40,18 +40,20 @@ def make_model(
     random: np.random.Generator,
     *,
     n_features: int = 3,
+    features: tuple[Feature, ...] = (),
     n_experts: int = 3,
     n_active: int | None = None,
     n_outputs: int = 1,
     n_members: int = 1,
     gate: str = "additive",
     routing: str = "softmax",
+    link: str = "",
     scale: float = 1.0,
     dtype: type = np.float64,
 ) -> TableModel:
-    """Return a model of random tables; ``scale`` is that of its logits."""
-    schema = make_schema(random, n_features)
-    n_slots, n_logits = schema.n_slots, n_experts * n_features
+    """Return a model of random tables, of the given or of random features; ``scale`` is that of its logits."""
+    schema = Schema(features) if features else make_schema(random, n_features)
+    n_slots, n_logits = schema.n_slots, n_experts * len(schema)
     width = {"additive": n_logits, "diagonal": n_experts}.get(gate, 4)
 
     def draw(*shape: int, size: float = 1.0) -> Array:
@@ -66,15 +68,17 @@ def make_model(
         mix_bias=draw(n_logits, n_members) if is_mixed else None,
     )
     names = tuple(f"class {i}" for i in range(n_outputs))
+    link = link or ("softmax" if n_outputs > 2 else "identity")
+    classes = {"softmax": names, "logit": ("no", "yes")}.get(link, ())
     return TableModel(
         schema=schema,
         experts=draw(n_slots, n_experts, n_outputs, n_members, size=2.0),
         gate=tables,
         routing=ROUTINGS[routing](n_experts if n_active is None else n_active),
         intercept=draw(n_outputs).astype(np.float64),
-        link=LINKS["softmax" if n_outputs > 2 else "identity"],
+        link=LINKS[link],
         outputs=names,
-        classes=names if n_outputs > 2 else (),
+        classes=classes,
     )
 
 
