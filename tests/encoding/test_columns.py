@@ -32,6 +32,12 @@ def test_keys_of_numbers_are_short():
     assert category_keys(np.empty(0)).tolist() == []
 
 
+def test_keys_of_single_precision_have_its_digits():
+    single = np.array([0.1, -2.7, 16777216.0, np.nan], dtype=np.float32)
+    assert category_keys(single).tolist() == ["0.1", "-2.7", "16777216", None]
+    assert category_keys(objects(*single, "0.1")).tolist() == ["0.1", "-2.7", "16777216", None, "0.1"]
+
+
 def test_whatever_is_missing_has_no_key():
     column = objects(None, np.nan, pd.NA, pd.NaT, "nan", "")
     assert is_missing(column).tolist() == [True, True, True, True, False, False]

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 
 from nae.encoding import Columns, infer_kinds, read_table
+from nae.encoding.columns import category_keys, numbers
 from nae.errors import DataError
 
 NAN = float("nan")
@@ -148,6 +149,25 @@ ARRAYS = {
     "tuples": (((1, "x"), (2, "y")), [1, 2], "number"),
     "large numbers": ([[2**63], [2**70]], [float(2**63), float(2**70)], "number"),
 }
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"a": [0.1, None]}, dtype="float32"),
+        pd.DataFrame({"a": [0.1, None]}, dtype="Float32"),
+        pl.DataFrame({"a": [0.1, None]}, schema={"a": pl.Float32}),
+        pa.table({"a": pa.array([0.1, None], pa.float32())}),
+        np.array([[0.1], [NAN]], dtype=np.float32),
+        {"a": np.array([0.1, NAN], dtype=np.float32)},
+        [{"a": np.float32(0.1)}, {"a": None}],
+    ],
+    ids=["pandas", "pandas nullable", "polars", "arrow", "array", "mapping", "records"],
+)
+def test_single_precision_is_kept_until_a_category_has_its_text(table):
+    (column,) = read_table(table).arrays
+    assert category_keys(column).tolist() == ["0.1", None]
+    np.testing.assert_array_equal(numbers(column, "a"), [np.float32(0.1), NAN])
 
 
 @pytest.mark.parametrize("case", ARRAYS)

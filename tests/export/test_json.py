@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from nae.export import to_json, write_json
-from tests.export.agreement import case
+from tests.agreement.catalogue import find
 
 
 def test_the_arrays_are_those_of_the_model(tmp_path: Any) -> None:
-    model, _ = case({"gate": "low-rank", "n_outputs": 3, "n_members": 2})
+    model = find("five members, float32").model
     write_json(model, tmp_path / "m.json")
     found = json.loads((tmp_path / "m.json").read_text())
     assert found == to_json(model)

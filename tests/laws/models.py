@@ -47,6 +47,7 @@ def make_model(
     n_members: int = 1,
     gate: str = "additive",
     routing: str = "softmax",
+    link: str = "",
     scale: float = 1.0,
     dtype: type = np.float64,
 ) -> TableModel:
@@ -67,15 +68,17 @@ def make_model(
         mix_bias=draw(n_logits, n_members) if is_mixed else None,
     )
     names = tuple(f"class {i}" for i in range(n_outputs))
+    link = link or ("softmax" if n_outputs > 2 else "identity")
+    classes = {"softmax": names, "logit": ("no", "yes")}.get(link, ())
     return TableModel(
         schema=schema,
         experts=draw(n_slots, n_experts, n_outputs, n_members, size=2.0),
         gate=tables,
         routing=ROUTINGS[routing](n_experts if n_active is None else n_active),
         intercept=draw(n_outputs).astype(np.float64),
-        link=LINKS["softmax" if n_outputs > 2 else "identity"],
+        link=LINKS[link],
         outputs=names,
-        classes=names if n_outputs > 2 else (),
+        classes=classes,
     )
 
 

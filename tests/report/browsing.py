@@ -1,11 +1,15 @@
 """A page in a real browser, and what it says and asks for."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CHROMIUM", "FLAGS", "Opened", "open_page"]
+import pytest
+
+__all__ = ["Opened", "open_page", "start_browser"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -20,6 +24,18 @@ FLAGS = [
     "--disable-sync",
 ]
 WAIT = 20_000  # milliseconds
+
+
+@contextmanager
+def start_browser() -> Iterator[Any]:
+    """Give a browser; skip the test that asks for one where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: the page was not opened")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
 
 
 @dataclass

@@ -130,23 +130,10 @@ def test_the_policy_stops_a_request_and_a_script(opened: Opened) -> None:
     assert any("Content Security Policy" in text for text in opened.said)
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        {"n_features": 5, "n_members": 2, "n_experts": 4, "dtype": np.float32},
-        {"gate": "low-rank", "n_features": 4, "n_members": 3, "dtype": np.float32},
-        {"n_outputs": 3, "n_members": 2},
-        {"gate": "deep", "n_features": 4},
-    ],
-    ids=["additive", "low-rank", "classes", "deep"],
-)
-def test_two_hundred_what_ifs_are_what_python_says(browser: Any, tmp_path: Path, shape: dict[str, Any]) -> None:
-    case = make_case(tmp_path, "what", **shape)
-    found = open_page(browser, case.path)
+def test_two_hundred_what_ifs_are_what_python_says(opened: Opened, case: Case) -> None:
     random = np.random.default_rng(0)
     rows = [random_values(case.model, random) for _ in range(200)]
-    answers = json.loads(found.page.evaluate("rows => JSON.stringify(rows.map(row => window.nae.predict(row)))", rows))
-    found.page.context.close()
+    answers = json.loads(opened.page.evaluate("rows => JSON.stringify(rows.map(row => window.nae.predict(row)))", rows))
     names = case.model.feature_names
     table = {name: np.array([row[i] for row in rows], dtype=object) for i, name in enumerate(names)}
     local = case.model.explain_local(table)

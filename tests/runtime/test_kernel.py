@@ -1,30 +1,16 @@
-"""The compiled kernel and numpy give the same answers."""
+"""The compiled kernel beyond its answers (tests/agreement): any number of rows, cells, and errors."""
 
 import numpy as np
 import pytest
 
-from nae._typing import Array
 from nae.encoding import Columns
 from nae.errors import DataError, MissingDependencyError
 from nae.tables import TableModel
-from nae.tables.gates import GATES
 from nae.tables.routing import ROUTINGS
 from tests.laws.models import make_model, make_table
 
 pytest.importorskip("numba", reason="the kernel needs numba")
 pytestmark = pytest.mark.slow  # compiling takes seconds
-
-SHAPES = [
-    {},
-    {"n_experts": 1},
-    {"n_members": 3, "n_outputs": 2},
-    {"n_experts": 5, "n_active": 2, "n_features": 6},
-]
-
-
-def assert_same(found: Array, expected: Array) -> None:
-    """Check equality to 1e-6 of the largest number, but for float32 sums in another order."""
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * max(1.0, np.abs(expected).max()))
 
 
 def pair(seed: int = 0, n_rows: int = 150, **shape: object) -> tuple[TableModel, TableModel, Columns]:
@@ -34,25 +20,12 @@ def pair(seed: int = 0, n_rows: int = 150, **shape: object) -> tuple[TableModel,
     return model, model.compile(), make_table(random, model.schema, n_rows)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("routing", sorted(ROUTINGS))
-@pytest.mark.parametrize("gate", GATES)
-def test_kernel_and_numpy_agree(gate: str, routing: str, shape: dict[str, int]) -> None:
-    model, fast, table = pair(gate=gate, routing=routing, **shape)
-    expected, found = model.contributions(table), fast.contributions(table)
-    assert_same(found.values, expected.values)
-    assert_same(found.lower, expected.lower)
-    assert_same(found.upper, expected.upper)
-    assert_same(fast.decision_function(table), model.decision_function(table))
+def test_bounds_hold_to_the_last_digit(routing: str) -> None:
+    _, fast, table = pair(routing=routing, n_members=3, n_outputs=2, dtype=np.float32)
+    found = fast.contributions(table)
     assert np.all(found.lower <= found.values)
     assert np.all(found.values <= found.upper)
-
-
-@pytest.mark.parametrize("gate", ["additive", "low-rank"])
-def test_kernel_and_numpy_agree_in_single_precision(gate: str) -> None:
-    model, fast, table = pair(gate=gate, dtype=np.float32, n_experts=8, n_members=4, n_features=8, scale=0.5)
-    assert_same(fast.contributions(table).values, model.contributions(table).values)
-    assert_same(fast.decision_function(table), model.decision_function(table))
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 15, 16, 63, 64, 65, 2000])

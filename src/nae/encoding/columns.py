@@ -1,7 +1,7 @@
 """Columns: a table as named one-dimensional numpy arrays, whatever it came from.
 
-A column is one of three kinds of array: float64 with NaN for missing, bool, or object holding strings (or other
-scalars) with None for missing. Everything after this point is numpy.
+A column is one of three kinds of array: float64 (float32 where it came so) with NaN for missing, bool, or object
+holding strings (or other scalars) with None for missing. Everything after this point is numpy.
 """
 
 import reprlib
@@ -102,12 +102,16 @@ def numbers(column: AnyArray, name: str, *, rows: IntArray | None = None) -> Arr
 
 
 def category_keys(column: AnyArray) -> AnyArray:
-    """Return a column as strings, None for missing: 1, 1.0 and True become '1', '1' and 'True'."""
+    """Return a column as strings, None for missing: 1, 1.0 and True become '1', '1' and 'True'.
+
+    A number has the digits that tell it from others of its type: 0.1 becomes '0.1', also in single precision.
+    """
     if column.dtype == np.bool_:
         return np.where(column, "True", "False").astype(object)
     if column.dtype != object:
-        distinct, inverse = np.unique(column.astype(np.float64), return_inverse=True)
-        keys = np.array([_key(value) for value in distinct.tolist()], dtype=object)
+        reals = column if column.dtype.kind == "f" else column.astype(np.float64)
+        distinct, inverse = np.unique(reals, return_inverse=True)
+        keys = np.array([_key(value) for value in distinct], dtype=object)
         return keys[inverse] if len(keys) else np.empty(0, dtype=object)
     out = np.empty(len(column), dtype=object)
     out[:] = [value if type(value) is str else _key(value) for value in column]
@@ -154,5 +158,5 @@ def _key(value: object) -> str | None:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if isinstance(value, (float, np.floating)):
-        return str(int(value)) if float(value).is_integer() else repr(float(value))
+        return str(int(value)) if float(value).is_integer() else repr(float(str(value)))
     return str(value)

@@ -94,6 +94,8 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
 
     if dtype == nw.Boolean and series.null_count() == 0:
         return np.asarray(series.to_numpy(), dtype=bool)
+    if dtype == nw.Float32:
+        return np.asarray(series.to_numpy(), dtype=np.float32)
     if dtype.is_integer() or dtype.is_float() or dtype.is_decimal():
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype in (nw.Boolean, nw.Categorical, nw.Enum, nw.String):
@@ -151,7 +153,7 @@ def _from_array(table: Any) -> Columns:
     if np.iscomplexobj(values):
         raise DataError("Complex data not supported: a table must hold real numbers.")
     if values.dtype.kind in "fiub":
-        same = values if values.dtype == np.bool_ else values.astype(np.float64, copy=False)
+        same = values if values.dtype in (np.bool_, np.float32) else values.astype(np.float64, copy=False)
         return Columns(tuple(same.T))
     if values.dtype.kind in "US":
         values = values.astype(object)
@@ -187,10 +189,12 @@ def _objects(values: Sequence[Any]) -> AnyArray:
 
 
 def _tighten(column: AnyArray) -> AnyArray:
-    """Return an object column as float64 or bool where all of it is."""
+    """Return an object column as numbers or bool where all of it is."""
     kinds = {type(value) for value in column}
     if kinds and kinds <= {bool, np.bool_}:
         return column.astype(bool)
+    if kinds == {np.float32}:
+        return column.astype(np.float32)
     if kinds and all(is_number_type(kind) for kind in kinds):
         try:
             return column.astype(np.float64)

@@ -212,6 +212,7 @@ _LOCATE_NUMBER = """
 static int locate_number(double value, const double *knots, int n, double *part)
 {
     int low = 0, high = n - 1;
+    double span;
     *part = 0;
     if (isnan(value)) return n;
     if (value <= knots[0]) return 0;
@@ -220,7 +221,9 @@ static int locate_number(double value, const double *knots, int n, double *part)
         int middle = (low + high) / 2;
         if (knots[middle] <= value) low = middle; else high = middle;
     }
-    *part = (value / 2 - knots[low] / 2) / (knots[high] / 2 - knots[low] / 2);
+    span = knots[high] - knots[low];
+    *part = (value - knots[low]) / span;
+    if (isinf(span)) *part = (value / 2 - knots[low] / 2) / (knots[high] / 2 - knots[low] / 2);
     return low;
 }
 """

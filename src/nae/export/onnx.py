@@ -14,7 +14,7 @@ import numpy as np
 from nae._optional import require
 from nae.encoding.schema import Category, Number
 from nae.errors import UserError
-from nae.export.source import model_of
+from nae.export.source import model_of, require_unicode, scaled_spans
 from nae.tables.model import TableModel
 
 __all__ = ["MISSING_TOKEN", "to_onnx", "write_onnx"]
@@ -41,6 +41,7 @@ def to_onnx(model: Any, *, missing: str = MISSING_TOKEN) -> bytes:
     """
     require("onnx", extra="export")
     tables = model_of(model)
+    require_unicode(tables, "ONNX")
     taken = {"scores", "predictions", "probabilities", "contributions", "lower", "upper", ""}
     for feature in tables.schema.features:
         if feature.name in taken or feature.name.startswith("nae."):
@@ -125,14 +126,9 @@ class _Builder:
         is_above = self.node("GreaterOrEqual", inside, table)  # (B, G)
         at = self.node("Sub", self.sums(self.node("Cast", is_above, to=self.types.INT64), 1, keepdims=1), one)
         up = self.node("Min", self.node("Add", at, one), self.constant([len(knots) - 1], np.int64))
-        half = self.constant([0.5], np.float64)  # a span may be beyond the largest float; half of it is not
-        low = self.node("Mul", self.node("Gather", table, at), half)
-        way = self.node("Sub", self.node("Mul", inside, half), low)
-        span = self.node("Sub", self.node("Mul", self.node("Gather", table, up), half), low)
-        zero = self.constant([0.0], np.float64)
-        is_between = self.node("And", is_known, self.node("Greater", way, zero))
-        safe = self.node("Where", is_between, span, self.constant([1.0], np.float64))
-        fraction = self.node("Where", is_between, self.node("Div", way, safe), zero)
+        scale, span = scaled_spans(knots)
+        own = [self.node("Gather", self.constant(values, np.float64), at) for values in (scale, knots * scale, span)]
+        fraction = self.node("Div", self.node("Sub", self.node("Mul", inside, own[0]), own[1]), own[2])
         missing, shift = self.constant([feature.n_values + offset], np.int64), self.constant([offset], np.int64)
         slot = self.node("Where", is_known, self.node("Add", at, shift), missing)
         upper = self.node("Where", is_known, self.node("Add", up, shift), missing)

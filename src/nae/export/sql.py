@@ -10,10 +10,12 @@ import numpy as np
 from nae._typing import AnyArray
 from nae.encoding.schema import Number
 from nae.errors import UserError
-from nae.export.source import model_of
+from nae.export.source import model_of, require_unicode, scaled_spans
 from nae.tables.model import TableModel
 
 __all__ = ["SqlText", "to_sql", "write_sql"]
+
+_REALS = ("FLOAT", "DOUBLE")  # types whose numbers may have a point
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,12 @@ def to_sql(model: Any, *, table: str = "rows", key: str = "id", prefix: str = "n
         ``score`` and ``prediction`` (for classes: of probability of the output; for two classes of the second).
     """
     tables = model_of(model)
+    require_unicode(tables, "SQL")
     folded = [name.casefold() for name in tables.feature_names]  # SQL's names do not tell a from A
     if key.casefold() in folded:
         raise UserError(f"key must not be a feature; got {key!r}.")
+    if "" in folded:
+        raise UserError("SQL has no columns without a name; rename '' before fit.")
     twice = next((name for name in tables.feature_names if folded.count(name.casefold()) > 1), None)
     if twice is not None:
         raise UserError(f"SQL cannot tell columns apart by upper and lower case; rename {twice!r} before fit.")
@@ -75,7 +80,7 @@ def _quoted(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return "'" + value.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"  # no text literal holds the last one
 
 
 def _schema_tables(model: TableModel, prefix: str) -> str:
@@ -86,11 +91,9 @@ def _schema_tables(model: TableModel, prefix: str) -> str:
         missing = first + feature.n_values
         features.append(f"({i}, {_text(feature.name)}, {missing}, {missing + 1})")
         if isinstance(feature, Number):
-            own = feature.knots.tolist()
-            ends = [*own[1:], own[-1]]
-            knots += [
-                f"({i}, {first + j}, {low!r}, {high!r})" for j, (low, high) in enumerate(zip(own, ends, strict=True))
-            ]
+            columns = (feature.knots, *scaled_spans(feature.knots))
+            lines = zip(*(column.tolist() for column in columns), strict=True)
+            knots += [f"({i}, {first + j}, {low!r}, {scale!r}, {span!r})" for j, (low, scale, span) in enumerate(lines)]
         else:
             slots = {level: first + j for j, level in enumerate(feature.levels)}
             slots |= dict.fromkeys(feature.rare, first + len(feature.levels))
@@ -98,7 +101,7 @@ def _schema_tables(model: TableModel, prefix: str) -> str:
     return "\n".join(
         (
             _table(f"{prefix}_features", "feature INTEGER, name VARCHAR, missing INTEGER, unseen INTEGER", features),
-            _table(f"{prefix}_knots", "feature INTEGER, slot INTEGER, low DOUBLE, high DOUBLE", knots),
+            _table(f"{prefix}_knots", "feature INTEGER, slot INTEGER, low DOUBLE, scale DOUBLE, span DOUBLE", knots),
             _table(f"{prefix}_levels", "feature INTEGER, level VARCHAR, slot INTEGER", levels),
         )
     )
@@ -175,16 +178,25 @@ def _inputs(model: TableModel, table: str, key: str) -> str:
 def _as_level(column: str) -> str:
     """Return a column as the model writes levels: true as True, 1.0 as 1, NaN as missing."""
     text = f"CAST({column} AS VARCHAR)"
-    real = f"NULLIF(regexp_replace({text}, '[.]0$', ''), 'nan')"
-    cases = {"BOOLEAN": f"upper({text}[1]) || {text}[2:]", "FLOAT": real, "DOUBLE": real}
+    cases = {"BOOLEAN": f"upper({text}[1]) || {text}[2:]"} | {kind: _real_level(text, kind) for kind in _REALS}
     whens = " ".join(f"WHEN '{kind}' THEN {then}" for kind, then in cases.items())
     return f"CASE typeof({column}) {whens} ELSE {text} END"
 
 
+def _real_level(text: str, kind: str) -> str:
+    """Return the text of a float as the model writes it: whole numbers without a point or an exponent."""
+    value = f"TRY_CAST({text} AS {kind})"
+    whole = f"TRY_CAST({value} AS HUGEINT)"
+    return f"CASE WHEN isnan({value}) THEN NULL WHEN {whole} = {value} THEN CAST({whole} AS VARCHAR) ELSE {text} END"
+
+
 def _cells(prefix: str) -> str:
-    """Return slot and fraction of every value: the last knot at or below it, the first for values below all."""
+    """Return slot and fraction of every value: the last knot at or below it, the first for values below all.
+
+    What a missing number (NULL) is joined with differs between versions of DuckDB, so its slot is not asked for.
+    """
     return f"""ends AS (
-  SELECT feature, MIN(low) AS first, MAX(high) AS last FROM {_quoted(prefix + "_knots")} GROUP BY feature
+  SELECT feature, MIN(low) AS first, MAX(low) AS last FROM {_quoted(prefix + "_knots")} GROUP BY feature
 ),
 known AS (
   SELECT i.id, i.feature, i.text, f.missing, f.unseen,
@@ -195,8 +207,8 @@ known AS (
 cells AS (
   SELECT n.id, n.feature,
     CASE WHEN e.feature IS NULL THEN COALESCE(l.slot, CASE WHEN n.text IS NULL THEN n.missing ELSE n.unseen END)
-         ELSE COALESCE(k.slot, n.missing) END AS slot,
-    CASE WHEN n.number > k.low THEN (n.number / 2 - k.low / 2) / (k.high / 2 - k.low / 2) ELSE 0 END AS part
+         WHEN n.number IS NULL THEN n.missing ELSE k.slot END AS slot,
+    CASE WHEN n.number > k.low THEN (n.number * k.scale - k.low * k.scale) / k.span ELSE 0 END AS part
   FROM known n LEFT JOIN ends e USING (feature)
   LEFT JOIN {_quoted(prefix + "_levels")} l ON l.feature = n.feature AND l.level = n.text
   ASOF LEFT JOIN {_quoted(prefix + "_knots")} k ON k.feature = n.feature AND n.number >= k.low

@@ -76,6 +76,8 @@ def _places(model: TableModel, i: int, line: Cells, cells: Cells, *, is_listed: 
 
 
 def _exact(at: AnyArray, position: AnyArray) -> IntArray:
+    if len(at) == 0:  # a category without levels has nowhere to be
+        return np.full(len(position), -1)
     order = np.argsort(at, kind="stable")
     found = order[np.searchsorted(at[order], position).clip(max=len(at) - 1)]
     return np.where(at[found] == position, found, -1)
@@ -89,7 +91,7 @@ def _count(places: tuple[IntArray, IntArray], shape: tuple[int, ...]) -> Array:
 
 def _levels(counts: Array, is_smooth: list[bool], has_gap: list[bool]) -> IntArray:
     """Return steps from 0 to 3: enough is half of what an even spread would give, at least one row, at most five."""
-    even = counts.sum() / counts.size
+    even = counts.sum() / max(counts.size, 1)
     for axis in (0, 1):
         if is_smooth[axis]:
             counts = _blur(counts, axis, has_gap=has_gap[axis])

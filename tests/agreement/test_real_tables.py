@@ -1,7 +1,6 @@
-"""Exports of models of real tables: numbers, text with missing values, many classes. Set NAE_DATA to run them."""
+"""Every evaluator on models of real tables: numbers, text with missing values, many classes. Set NAE_DATA to run."""
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +8,8 @@ import numpy as np
 import pytest
 
 from nae import NAEClassifier, NAERegressor
-from nae.encoding import Columns, read_table
-from nae.tables import TableModel
-from tests.export.test_c import assert_same_in_c
-from tests.export.test_onnx import assert_same_in_onnx
-from tests.export.test_sql import assert_same_in_sql
+from tests.agreement.catalogue import Case
+from tests.agreement.evaluators import EVALUATORS, WITHIN, Evaluator, Room, assert_agrees, expected_answer
 
 pytestmark = pytest.mark.slow
 TINY = {"n_members": 2, "max_epochs": 4, "n_knots": 32, "random_state": 0}
@@ -30,24 +26,16 @@ def read(name: str, n_rows: int) -> tuple[Any, np.ndarray]:
 
 
 @pytest.fixture(scope="module", params=["housing", "income", "letter"])
-def fitted(request: pytest.FixtureRequest) -> tuple[TableModel, Columns]:
+def case(request: pytest.FixtureRequest) -> Case:
     X, y = read(request.param, 2000)
     estimator = NAERegressor(**TINY) if request.param == "housing" else NAEClassifier(**TINY)
     if request.param == "income":
         X = X.mask(np.random.default_rng(0).uniform(size=X.shape) < 0.02)  # some of every column missing
     model = estimator.fit(X, y).model_
-    return model, model._explained_columns(read_table(X.iloc[:60]))
+    return Case(request.param, model, {name: X[name].to_numpy()[:24] for name in X})
 
 
-def test_a_real_model_in_onnx(fitted: tuple[TableModel, Columns]) -> None:
-    assert_same_in_onnx(*fitted)
-
-
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc compiles the exported source")
-def test_a_real_model_in_c(fitted: tuple[TableModel, Columns], tmp_path: Path) -> None:
-    assert_same_in_c(*fitted, tmp_path)
-
-
-def test_a_real_model_in_sql(fitted: tuple[TableModel, Columns]) -> None:
-    model, table = fitted
-    assert_same_in_sql(model, table.take(np.arange(8)))
+@pytest.mark.parametrize("evaluator", EVALUATORS, ids=lambda evaluator: evaluator.name)
+def test_an_evaluator_agrees_on_a_real_model(evaluator: Evaluator, case: Case, room: Room) -> None:
+    within = WITHIN[case.model.experts.dtype]
+    assert_agrees(evaluator.answer(case, room), expected_answer(case), within=within)
