@@ -158,7 +158,8 @@ def test_class_weights_shift_what_is_predicted_and_no_probability(
         code, _, said = nae(*words, *given, *how, "-o", path, *TINY)
         assert code == 0, said
         model = library.load(path)
-        shares.append((np.mean(model.predict(claims()) == model.classes[1]), model.predict_proba(claims())[:, 1].mean()))
+        chosen = model.predict(claims()) == model.classes[1]
+        shares.append((chosen.mean(), model.predict_proba(claims())[:, 1].mean()))
     assert shares[1][0] > shares[0][0]
     assert shares[1][1] == pytest.approx(shares[0][1], abs=0.01)
 
