@@ -16,7 +16,7 @@ from benchmarks.models.protocol import Budget, Fitted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CatBoost", "LightGBM", "XGBoost"]
+__all__ = ["CatBoost", "LightGBM", "XGBoost", "category_names", "with_missing_as_text"]
 
 LEARNING_RATE = 0.03
 PATIENCE = 100
@@ -103,10 +103,10 @@ class CatBoost:
         """Fit until validation stops improving."""
         from catboost import CatBoostClassifier, CatBoostRegressor, Pool
 
-        names = _category_names(split.train.X)
+        names = category_names(split.train.X)
 
         def prepare(X: "pd.DataFrame", y: Any = None) -> Any:
-            return Pool(_with_missing_as_text(X, names), y, cat_features=names)
+            return Pool(with_missing_as_text(X, names), y, cat_features=names)
 
         make = partial(
             CatBoostRegressor if split.dataset.task == "regression" else CatBoostClassifier,
@@ -126,7 +126,8 @@ class CatBoost:
         return Fitted(model, split.dataset.task, prepare)
 
 
-def _category_names(X: "pd.DataFrame") -> list[str]:
+def category_names(X: "pd.DataFrame") -> list[str]:
+    """Return the columns that hold text."""
     return [str(name) for name in X.columns if X[name].dtype.kind not in "biuf"]
 
 
@@ -137,7 +138,7 @@ def _as_categories(train: "pd.DataFrame") -> Callable[["pd.DataFrame"], Any]:
     """
     import pandas as pd
 
-    levels = {name: pd.CategoricalDtype(sorted(train[name].dropna().unique())) for name in _category_names(train)}
+    levels = {name: pd.CategoricalDtype(sorted(train[name].dropna().unique())) for name in category_names(train)}
 
     def prepare(X: "pd.DataFrame") -> "pd.DataFrame":
         columns = {name: X[name].where(X[name].isin(dtype.categories)) for name, dtype in levels.items()}
@@ -147,6 +148,6 @@ def _as_categories(train: "pd.DataFrame") -> Callable[["pd.DataFrame"], Any]:
     return prepare
 
 
-def _with_missing_as_text(X: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
+def with_missing_as_text(X: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
     """Return the table with missing categories as a level of their own; CatBoost takes missing numbers as they are."""
     return X.assign(**{name: X[name].astype(object).where(X[name].notna(), "(missing)") for name in names})

@@ -15,7 +15,7 @@ from benchmarks.models.protocol import Budget, Fitted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Linear"]
+__all__ = ["Linear", "table_columns"]
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 N_KNOTS = 12
@@ -54,29 +54,31 @@ class Linear:
             head = Ridge(alpha=strength)
         else:
             head = LogisticRegression(C=1 / strength, max_iter=2000)
-        return make_pipeline(self._columns(X), head)
+        return make_pipeline(table_columns(X, has_splines=self.has_splines), head)
 
-    def _columns(self, X: "pd.DataFrame") -> Any:
-        from sklearn.compose import ColumnTransformer
-        from sklearn.impute import MissingIndicator, SimpleImputer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
 
-        numbers = [name for name in X.columns if X[name].dtype.kind in "biuf"]
-        curves = [name for name in numbers if self.has_splines and X[name].nunique() >= FEW_VALUES]
-        plain = [] if self.has_splines else numbers
-        levels = [name for name in X.columns if name not in curves and name not in plain]
-        missing = [name for name in (*curves, *plain) if X[name].isna().any()]
-        fill = SimpleImputer(strategy="median")
-        parts: list[tuple[str, Any, list[str]]] = [
-            ("plain", make_pipeline(fill, StandardScaler()), plain),
-            ("levels", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5), levels),
-            ("missing", MissingIndicator(features="all"), missing),
-        ]
-        for name in curves:  # one by one: each has its own knots
-            spline = SplineTransformer(knots=_knots(X[name].to_numpy()), extrapolation="constant")
-            parts.append((f"curve of {name}", make_pipeline(fill, spline), [name]))
-        return ColumnTransformer([part for part in parts if part[2]])
+def table_columns(X: "pd.DataFrame", *, has_splines: bool = False) -> Any:
+    """Return what turns a table into standardised numbers, one-hot levels and flags of missing values."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import MissingIndicator, SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+
+    numbers = [name for name in X.columns if X[name].dtype.kind in "biuf"]
+    curves = [name for name in numbers if has_splines and X[name].nunique() >= FEW_VALUES]
+    plain = [] if has_splines else numbers
+    levels = [name for name in X.columns if name not in curves and name not in plain]
+    missing = [name for name in (*curves, *plain) if X[name].isna().any()]
+    fill = SimpleImputer(strategy="median")
+    parts: list[tuple[str, Any, list[str]]] = [
+        ("plain", make_pipeline(fill, StandardScaler()), plain),
+        ("levels", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5), levels),
+        ("missing", MissingIndicator(features="all"), missing),
+    ]
+    for name in curves:  # one by one: each has its own knots
+        spline = SplineTransformer(knots=_knots(X[name].to_numpy()), extrapolation="constant")
+        parts.append((f"curve of {name}", make_pipeline(fill, spline), [name]))
+    return ColumnTransformer([part for part in parts if part[2]])
 
 
 def _knots(values: NDArray[Any]) -> NDArray[Any]:

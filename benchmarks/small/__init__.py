@@ -1,0 +1,1 @@
+"""How good the defaults are where rows are few."""

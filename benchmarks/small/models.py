@@ -1,4 +1,4 @@
-"""The models of the panel: those of the suite as small tables want them, and TabM."""
+"""The models of the panel: what careful users of small tables fit, and what wins elsewhere."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,13 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets import Split
-from benchmarks.models import Budget, Fitted
-from benchmarks.models.linear import Linear
+from benchmarks.models import Budget, Fitted, Model
+from benchmarks.models.boosting import category_names, with_missing_as_text
+from benchmarks.models.ebm import EBM
+from benchmarks.models.linear import table_columns
+from benchmarks.models.ours import NAE
+from benchmarks.small.tabm import TabM
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Constant", "CrossValidatedLinear", "DefaultCatBoost"]
+__all__ = ["CONSTANT", "MODELS", "OURS", "REFERENCES"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +38,20 @@ class Constant:
     modules: tuple[str, ...] = ()
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        y = split.all_train.y
-        n_classes = split.n_classes
+        """Return what training rows are on average."""
+        y, n_classes = split.all_train.y, split.n_classes
         value = np.bincount(y, minlength=n_classes) / len(y) if n_classes else np.array([y.mean()])
         return Fitted(_Always(value), split.dataset.task, lambda X: X)
 
 
 @dataclass(frozen=True)
 class CrossValidatedLinear:
-    """Ridge or logistic regression whose strength ten folds choose: what a careful user of a small table does."""
+    """Ridge or logistic regression whose strength ten folds choose, or as many as the rarest class has rows."""
 
     modules: tuple[str, ...] = ("sklearn.linear_model",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
+        """Fit on all training rows."""
         from sklearn.linear_model import LogisticRegression, RidgeCV
         from sklearn.model_selection import GridSearchCV
         from sklearn.pipeline import make_pipeline
@@ -57,11 +62,10 @@ class CrossValidatedLinear:
             head = RidgeCV(alphas=np.logspace(-2, 4, 19))
         else:
             n_folds = int(min(10, np.bincount(rows.y).min()))
-            grid = {"C": np.logspace(-4, 2, 13)}
             head = LogisticRegression(max_iter=2000)
             if n_folds >= 2:
-                head = GridSearchCV(head, grid, cv=n_folds, scoring="neg_log_loss")
-        pipeline = make_pipeline(Linear()._columns(rows.X), head)
+                head = GridSearchCV(head, {"C": np.logspace(-4, 2, 13)}, cv=n_folds, scoring="neg_log_loss")
+        pipeline = make_pipeline(table_columns(rows.X), head)
         return Fitted(pipeline.fit(rows.X, rows.y), split.dataset.task, lambda X: X)
 
 
@@ -72,11 +76,10 @@ class DefaultCatBoost:
     modules: tuple[str, ...] = ("catboost",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
+        """Fit on all training rows."""
         from catboost import CatBoostClassifier, CatBoostRegressor
 
-        from benchmarks.models.boosting import _category_names, _with_missing_as_text
-
-        names = _category_names(split.train.X)
+        rows, names = split.all_train, category_names(split.train.X)
         kind = CatBoostRegressor if split.dataset.task == "regression" else CatBoostClassifier
         model = kind(
             cat_features=names,
@@ -85,9 +88,22 @@ class DefaultCatBoost:
             allow_writing_files=False,
             verbose=False,
         )
-        rows = split.all_train
 
         def prepare(X: "pd.DataFrame") -> Any:
-            return _with_missing_as_text(X, names)
+            return with_missing_as_text(X, names)
 
         return Fitted(model.fit(prepare(rows.X), rows.y), split.dataset.task, prepare)
+
+
+OURS, CONSTANT = "nae", "constant"
+REFERENCES = ("linear", "ebm")
+"""What the must is measured by: the better of the two."""
+
+MODELS: dict[str, tuple[str, Model]] = {
+    OURS: ("NAE", NAE()),
+    "linear": ("linear", CrossValidatedLinear()),
+    "ebm": ("EBM", EBM()),
+    "catboost": ("CatBoost", DefaultCatBoost()),
+    "tabm": ("TabM", TabM()),
+    CONSTANT: ("mean", Constant()),
+}

@@ -13,7 +13,7 @@ from benchmarks.datasets import Dataset, Split, Task, folder_of_tables
 from benchmarks.datasets.files import read_table
 from benchmarks.datasets.reading import divide
 
-__all__ = ["PANEL", "SIZES", "Case", "draw"]
+__all__ = ["CASES", "PANEL", "SIZES", "Case", "draw"]
 
 MOST_TEST_ROWS = 2_000
 
@@ -22,7 +22,7 @@ Table = tuple[pd.DataFrame, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """A table and how many of its rows are trained on; the others, some of them where they are many, are for testing."""
+    """A table and how many of its rows are trained on; of the others, 2,000 at most are for testing."""
 
     name: str
     task: Task
@@ -143,6 +143,10 @@ SIZES: tuple[Case, ...] = tuple(
     )
 )
 """The same tables at one size after the other: where a regime ends, no jump may be."""
+
+
+CASES: dict[str, Case] = {case.label: case for case in (*SIZES, *PANEL)}
+"""By label; two of the sizes are on the panel, too."""
 
 
 def draw(case: Case, seed: int) -> Split:

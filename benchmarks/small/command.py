@@ -1,0 +1,137 @@
+"""Small tables: 25 of 40 to 500 rows against what else one would fit, and one size after the other from 20 to 600."""
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets import folder_of_tables
+from benchmarks.models import Budget
+from benchmarks.run import own_version
+from benchmarks.small.models import MODELS, OURS
+from benchmarks.small.page import render
+from benchmarks.small.panel import CASES, PANEL, SIZES, draw
+from nae.errors import ConfigError, did_you_mean
+
+__all__ = ["Result", "Trial", "add_command", "loss_of"]
+
+NAME = "small"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One fit of one draw of the rows."""
+
+    case: str
+    draw: int
+    model: str
+    version: str = ""
+    """Ours; other models do not change with it."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a fit: RMSE or log loss on test rows."""
+
+    trial: Trial
+    loss: float
+    seconds: float
+
+    def dumps(self) -> str:
+        """Return the result as a line of JSON."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def loads(cls, line: str) -> "Result":
+        """Return the result in a line of JSON."""
+        found = json.loads(line)
+        return cls(**found | {"trial": Trial(**found["trial"])})
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command to a command line."""
+    parser = commands.add_parser(NAME, help=__doc__, description=__doc__)
+    parser.add_argument("--models", help=f"names with commas between them, of {', '.join(MODELS)}; all unless given")
+    parser.add_argument("--draws", type=int, default=3, help="of the rows of every table")
+    parser.add_argument("--workers", type=int, default=1, help="fits at a time, each with one thread")
+    parser.add_argument("--store", type=Path, default=Path("runs/small.jsonl"), help="what is there is not repeated")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/small.md"), help="the page to write")
+    parser.set_defaults(run=run_small)
+
+
+def run_small(given: argparse.Namespace) -> None:
+    """Fit what has not been fitted, and write the page."""
+    names = given.models.split(",") if given.models else list(MODELS)
+    for name in names:
+        if name not in MODELS:
+            raise ConfigError(f"A model must be one of {list(MODELS)}; got {name!r}.{did_you_mean(name, MODELS)}")
+    folder_of_tables()  # an error now, not one per table
+    asked = list(plan(names, given.draws))
+    known = _read(given.store)
+    given.store.parent.mkdir(parents=True, exist_ok=True)
+    with given.store.open("a") as file:
+        for result in _fit_all([trial for trial in asked if trial not in known], given.workers):
+            known[result.trial] = result
+            file.write(result.dumps())
+            file.flush()
+            one = result.trial
+            print(f"{one.case:<28} {one.draw} {one.model:<9} {result.loss:10.4g} {result.seconds:6.1f} s", flush=True)
+    losses: dict[str, dict[str, dict[int, float]]] = {}
+    for trial in known:  # of ours, what was run last
+        losses.setdefault(trial.model, {}).setdefault(trial.case, {})[trial.draw] = known[trial].loss
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(render(losses))
+    print(f"wrote {given.out}")
+
+
+def plan(names: Iterable[str], n_draws: int) -> Iterator[Trial]:
+    """Yield all models on the panel, then ours on one size after the other."""
+    version = own_version()
+    for case, seed, name in product(PANEL, range(n_draws), names):
+        yield Trial(case.label, seed, name, version if name == OURS else "")
+    if OURS in names:
+        for case, seed in product(SIZES, range(n_draws)):
+            yield Trial(case.label, seed, OURS, version)
+
+
+def fit(trial: Trial) -> Result:
+    """Fit once, with one thread."""
+    case = CASES[trial.case]
+    split = draw(case, trial.draw)
+    started = time.perf_counter()
+    fitted = MODELS[trial.model][1].fit(split, Budget(threads=1))
+    seconds = time.perf_counter() - started
+    return Result(trial, loss_of(split.test.y, fitted.predict(split.test.X), task=case.task), seconds)
+
+
+def loss_of(y: NDArray[Any], predicted: NDArray[Any], *, task: str) -> float:
+    """Return the RMSE of numbers or the log loss of probabilities."""
+    if task == "regression":
+        return float(np.sqrt(np.mean((predicted - y) ** 2)))
+    shares = np.clip(predicted, 1e-15, 1.0)
+    chosen = shares[np.arange(len(y)), y] / shares.sum(axis=1)
+    return float(-np.mean(np.log(chosen)))
+
+
+def _fit_all(trials: list[Trial], n_workers: int) -> Iterator[Result]:
+    if n_workers == 1:
+        yield from map(fit, trials)
+        return
+    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(fit, trials)
+
+
+def _read(path: Path) -> dict[Trial, Result]:
+    if not path.exists():
+        return {}
+    results = [Result.loads(line) for line in path.read_text().splitlines() if line]
+    return {result.trial: result for result in results}
