@@ -189,3 +189,13 @@ def test_a_training_summary_remembers_measures(rate: NAERegressor) -> None:
     found = quality.measure(rate, X, y, offset=offset, n_resamples=20)
     assert quality.Quality.of(found.to_training()) == found.measures
     assert quality.Quality.of({}) == ()
+
+
+def test_accuracy_is_that_of_what_is_predicted_where_classes_have_weights() -> None:
+    random = np.random.default_rng(8)
+    X = random.normal(size=(300, 2))
+    y = (random.uniform(size=300) < 0.1 + 0.2 * (X[:, 0] > 0)).astype(int)
+    model = NAEClassifier(class_weight="balanced", n_members=2, max_epochs=5, random_state=0).fit(X, y)
+    found = quality.measure(model, X, y, n_resamples=0)["accuracy"]
+    assert found.value == pytest.approx(model.score(X, y))
+    assert found.value < (model.predict_proba(X).argmax(axis=1) == y).mean() - 0.05

@@ -62,7 +62,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         Networks trained side by side and averaged; each is validated on rows of its own.
     n_knots : int or None
         Most knots of a number, and most levels of a category before the rare ones share one; 128 unless given, fewer
-        knots beyond 64 features, twice as many for an additive model from 10,000 rows on.
+        knots beyond 64 features and below 512 rows, twice as many for an additive model from 10,000 rows on.
     n_ramps : int or None
         Resolution of the piecewise-linear input; 48 unless given, 64 for an additive model from 10,000 rows on.
     n_blocks : int
@@ -95,7 +95,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         number of rows unless given.
     validation_size : float
         Share of the rows held out to choose the best epoch: the rows are divided into so many equal parts as come
-        closest to it (two at least), and members hold out one each, in turn. Up to 256 rows are all used for training.
+        closest to it (two at least), and members hold out one each, in turn. Up to 256 rows, what a row holds decides
+        its part, so that a weight of 2 is the row twice.
     validation : splitter, indices or None
         Which rows to hold out instead: a scikit-learn splitter (its first split), indices or a mask.
     time_limit : float or None

@@ -173,7 +173,7 @@ def measure_rows(rows: MeasuredRows, *, n_resamples: int = 200, seed: int = 0) -
         "seed": seed,
     }
     if rows.model.classes:
-        return measure_classes(rows.codes, predicted, **given)
+        return measure_classes(rows.codes, predicted, chosen=rows.model.choose(predicted), **given)
     criterion, link = Criterion.of(rows.model.training), rows.model.link.name
     return measure_numbers(rows.truth, predicted, criterion=criterion, offset=rows.offset, link=link, **given)
 
@@ -226,18 +226,22 @@ def measure_classes(
     truth: IntArray,
     predicted: Array,
     *,
+    chosen: IntArray | None = None,
     baseline: Baseline | None = None,
     sample_weight: Array | None = None,
     n_resamples: int = 0,
     seed: int = 0,
 ) -> Quality:
-    """Return the measures of predicted chances, (row, class), of classes by their position."""
+    """Return the measures of predicted chances, (row, class), of classes by their position.
+
+    ``chosen`` are the classes that the rows are given: the most probable ones unless classes have weights.
+    """
     weight = np.ones(len(truth)) if sample_weight is None else sample_weight
     baseline = baseline or Baseline.of_classes(truth, weight, predicted.shape[1])
     rule = baseline.predict(len(truth), None)
-    found = _compare(
-        _of_classes(truth, predicted), _of_classes(truth, rule), weight, n_resamples=n_resamples, seed=seed
-    )
+    chosen = predicted.argmax(axis=1) if chosen is None else chosen
+    ours, its = _of_classes(truth, predicted, chosen), _of_classes(truth, rule, rule.argmax(axis=1))
+    found = _compare(ours, its, weight, n_resamples=n_resamples, seed=seed)
     return Quality(found, len(truth), baseline.words)
 
 
@@ -284,10 +288,10 @@ def _explained(criterion: Criterion, truth: Array, predicted: Array, exposure: A
         return "R²", formulas.share_explained((predicted - truth) ** 2, formulas.squared_distance(truth))
 
 
-def _of_classes(codes: IntArray, chance: Array) -> dict[str, Statistic]:
+def _of_classes(codes: IntArray, chance: Array, chosen: IntArray) -> dict[str, Statistic]:
     n_classes = chance.shape[1]
     loss = formulas.mean_of(formulas.log_loss(codes, chance))
-    right = formulas.mean_of(_is_right(codes, chance))
+    right = formulas.mean_of((chosen == codes).astype(np.float64))
     distance = ((np.eye(n_classes)[codes] - chance) ** 2).sum(axis=1) / (2 if n_classes == 2 else 1)
     brier = formulas.mean_of(distance)
     if n_classes > 2:
@@ -301,10 +305,6 @@ def _of_classes(codes: IntArray, chance: Array) -> dict[str, Statistic]:
         "calibration error": formulas.calibration_error(is_second, second),
         "accuracy": right,
     }
-
-
-def _is_right(codes: IntArray, chance: Array) -> Array:
-    return np.asarray(chance.argmax(axis=1) == codes, dtype=np.float64)
 
 
 def _exposure(truth: Array, offset: Array | None, link: str) -> Array:

@@ -46,10 +46,13 @@ def fit_start(rows: TrainingRows, schema: Schema, loss: Loss, *, own_fold: Tenso
     if is_out.shape[1] > 1:
         problems = _Problem(columns, rows, loss, ~is_out), _Problem(columns, rows, loss, is_out)
         return design.tables(_search(*problems, design.penalty)[0])[..., members]
+    kept = torch.nonzero(~is_out[:, 0]).flatten()
+    columns, rows = columns[kept], rows.take(kept)
     is_part = _parts(rows).unsqueeze(-1) == torch.arange(_N_PARTS)
-    problems = _Problem(columns, rows, loss, ~is_out & ~is_part), _Problem(columns, rows, loss, ~is_out & is_part)
+    problems = _Problem(columns, rows, loss, ~is_part), _Problem(columns, rows, loss, is_part)
     guesses, penalty = _search(*problems, design.penalty)
-    found = _Problem(columns, rows, loss, ~is_out).solve(penalty, guesses.mean(dim=-1, keepdim=True))
+    everything = torch.ones(len(rows), 1, dtype=torch.bool)
+    found = _Problem(columns, rows, loss, everything).solve(penalty, guesses.mean(dim=-1, keepdim=True))
     return design.tables(found).expand(-1, -1, len(own_fold))
 
 
