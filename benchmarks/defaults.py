@@ -6,14 +6,11 @@ the training behind them begin with ``training.``, such as ``training.cooldown=0
 
 import argparse
 import ast
-import json
 import math
-import multiprocessing
 import statistics
 import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,9 +21,10 @@ from benchmarks.run import own_version
 from benchmarks.scores import score
 from benchmarks.store import Report
 from benchmarks.tables import markdown_table
+from benchmarks.trials import Result, fit_new
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["Result", "Trial", "add_command", "changes", "read_setting", "render_changes"]
+__all__ = ["Trial", "add_command", "changes", "read_setting", "render_changes"]
 
 NAME = "defaults"
 TRAINING = "training."
@@ -44,25 +42,6 @@ class Trial:
     device: str
     version: str
     """Ours: the defaults of another one are others."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of a fit: an error (RMSE, 1 - AUC or 1 - accuracy) on test rows."""
-
-    trial: Trial
-    error: float
-    seconds: float
-
-    def dumps(self) -> str:
-        """Return the result as a line of JSON."""
-        return json.dumps(asdict(self)) + "\n"
-
-    @classmethod
-    def loads(cls, line: str) -> "Result":
-        """Return the result in a line of JSON."""
-        found = json.loads(line)
-        return cls(**found | {"trial": Trial(**found["trial"])})
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -89,19 +68,16 @@ def run_defaults(given: argparse.Namespace) -> None:
         Trial(dataset_named(name).name, split, seed, text, given.device, version)
         for split, seed, name, text in product(range(given.splits), range(given.seeds), names, settings)
     ]
-    known = _read(given.store)
-    given.store.parent.mkdir(parents=True, exist_ok=True)
-    with given.store.open("a") as file:
-        for result in _fit_all([trial for trial in asked if trial not in known], given.workers):
-            known[result.trial] = result
-            file.write(result.dumps())
-            file.flush()
-            where = f"{result.trial.dataset} {result.trial.split}/{result.trial.seed}"
-            print(f"{where:<24} {result.error:12.5g}  {result.seconds:6.1f} s  {result.trial.setting}", flush=True)
+    known = fit_new(asked, fit, kind=Trial, store=given.store, workers=given.workers, show=_line)
     print(render_changes([known[trial] for trial in asked]))
 
 
-def fit(trial: Trial) -> Result:
+def _line(result: Result[Trial]) -> str:
+    where = f"{result.trial.dataset} {result.trial.split}/{result.trial.seed}"
+    return f"{where:<24} {result.error:12.5g}  {result.seconds:6.1f} s  {result.trial.setting}"
+
+
+def fit(trial: Trial) -> Result[Trial]:
     """Fit once, with one thread."""
     from nae import NAEClassifier, NAERegressor
 
@@ -127,7 +103,7 @@ def fit(trial: Trial) -> Result:
     return Result(trial, metric.error(value), seconds)
 
 
-def changes(results: Iterable[Result]) -> dict[str, dict[str, list[float]]]:
+def changes(results: Iterable[Result[Trial]]) -> dict[str, dict[str, list[float]]]:
     """Return by how many percent the error of every fit differs from that of the defaults, by setting and table."""
     by_trial = {result.trial: result.error for result in results}
     found: dict[str, dict[str, list[float]]] = {}
@@ -138,7 +114,7 @@ def changes(results: Iterable[Result]) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def render_changes(results: list[Result]) -> str:
+def render_changes(results: list[Result[Trial]]) -> str:
     """Return a table: percent of the defaults' error, with standard errors; less is better."""
     found = changes(results)
     names = list(dict.fromkeys(result.trial.dataset for result in results))
@@ -156,21 +132,6 @@ def _cell(values: list[float]) -> str:
         return "–"
     mean = f"{statistics.mean(values):+.1f}"
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values) / math.sqrt(len(values)):.1f}"
-
-
-def _fit_all(trials: list[Trial], n_workers: int) -> Iterator[Result]:
-    if n_workers == 1:
-        yield from map(fit, trials)
-        return
-    with ProcessPoolExecutor(n_workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(fit, trials)
-
-
-def _read(path: Path) -> dict[Trial, Result]:
-    if not path.exists():
-        return {}
-    results = [Result.loads(line) for line in path.read_text().splitlines() if line]
-    return {result.trial: result for result in results}
 
 
 def read_setting(text: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,13 +1,10 @@
 """Small tables: 25 of 40 to 500 rows against what else one would fit, and one size after the other from 20 to 600."""
 
 import argparse
-import json
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +17,10 @@ from benchmarks.run import own_version
 from benchmarks.small.models import MODELS, OURS
 from benchmarks.small.page import render
 from benchmarks.small.panel import CASES, PANEL, SIZES, draw
+from benchmarks.trials import Result, fit_new
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["Result", "Trial", "add_command", "loss_of"]
+__all__ = ["Trial", "add_command", "loss_of", "plan"]
 
 NAME = "small"
 
@@ -36,25 +34,6 @@ class Trial:
     model: str
     version: str = ""
     """Ours; other models do not change with it."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What came of a fit: RMSE or log loss on test rows."""
-
-    trial: Trial
-    loss: float
-    seconds: float
-
-    def dumps(self) -> str:
-        """Return the result as a line of JSON."""
-        return json.dumps(asdict(self)) + "\n"
-
-    @classmethod
-    def loads(cls, line: str) -> "Result":
-        """Return the result in a line of JSON."""
-        found = json.loads(line)
-        return cls(**found | {"trial": Trial(**found["trial"])})
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -76,18 +55,10 @@ def run_small(given: argparse.Namespace) -> None:
             raise ConfigError(f"A model must be one of {list(MODELS)}; got {name!r}.{did_you_mean(name, MODELS)}")
     folder_of_tables()  # an error now, not one per table
     asked = list(plan(names, given.draws))
-    known = _read(given.store)
-    given.store.parent.mkdir(parents=True, exist_ok=True)
-    with given.store.open("a") as file:
-        for result in _fit_all([trial for trial in asked if trial not in known], given.workers):
-            known[result.trial] = result
-            file.write(result.dumps())
-            file.flush()
-            one = result.trial
-            print(f"{one.case:<28} {one.draw} {one.model:<9} {result.loss:10.4g} {result.seconds:6.1f} s", flush=True)
+    known = fit_new(asked, fit, kind=Trial, store=given.store, workers=given.workers, show=_line)
     losses: dict[str, dict[str, dict[int, float]]] = {}
     for trial in known:  # of ours, what was run last
-        losses.setdefault(trial.model, {}).setdefault(trial.case, {})[trial.draw] = known[trial].loss
+        losses.setdefault(trial.model, {}).setdefault(trial.case, {})[trial.draw] = known[trial].error
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(render(losses))
     print(f"wrote {given.out}")
@@ -103,7 +74,12 @@ def plan(names: Iterable[str], n_draws: int) -> Iterator[Trial]:
             yield Trial(case.label, seed, OURS, version)
 
 
-def fit(trial: Trial) -> Result:
+def _line(result: Result[Trial]) -> str:
+    one = result.trial
+    return f"{one.case:<28} {one.draw} {one.model:<9} {result.error:10.4g} {result.seconds:6.1f} s"
+
+
+def fit(trial: Trial) -> Result[Trial]:
     """Fit once, with one thread."""
     case = CASES[trial.case]
     split = draw(case, trial.draw)
@@ -120,18 +96,3 @@ def loss_of(y: NDArray[Any], predicted: NDArray[Any], *, task: str) -> float:
     shares = np.clip(predicted, 1e-15, 1.0)
     chosen = shares[np.arange(len(y)), y] / shares.sum(axis=1)
     return float(-np.mean(np.log(chosen)))
-
-
-def _fit_all(trials: list[Trial], n_workers: int) -> Iterator[Result]:
-    if n_workers == 1:
-        yield from map(fit, trials)
-        return
-    with ProcessPoolExecutor(n_workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(fit, trials)
-
-
-def _read(path: Path) -> dict[Trial, Result]:
-    if not path.exists():
-        return {}
-    results = [Result.loads(line) for line in path.read_text().splitlines() if line]
-    return {result.trial: result for result in results}

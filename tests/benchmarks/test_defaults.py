@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.defaults import Result, Trial, changes, read_setting, render_changes
+from benchmarks.defaults import Trial, changes, read_setting, render_changes
+from benchmarks.trials import Result
 from tests.benchmarks.generated import make_table, write_table
 
 
