@@ -1,6 +1,9 @@
 import re
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 import nae as library
 from nae import NAEClassifier
 from nae.cli.tune import _short
@@ -61,3 +64,20 @@ def test_settings_are_judged_by_several_seeds_when_asked(nae: Command, tmp_path:
     code, _, err = nae(*words, "--seeds", 0)
     assert code == 2
     assert "--seeds must be at least 1; got 0" in err
+
+
+def test_trials_are_fitted_and_measured_with_offset_and_weight(nae: Command, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    age, years = random.normal(size=400), random.uniform(0.1, 2, 400)
+    claims = random.poisson(years * np.exp(0.5 * age))
+    rows = pa.table({"age": age, "log years": np.log(years), "times": np.ones(400), "claims": claims.astype(float)})
+    write_table(rows, str(tmp_path / "claims.parquet"))
+    words = ("tune", tmp_path / "claims.parquet", "-t", "claims", "--loss", "poisson", "--trials", 1, *TINY)
+    beside = ("--offset", "log years", "--weight", "times")
+    code, _, err = nae(*words, *beside, "-f", tmp_path / "study", "-o", tmp_path / "m.nae")
+    assert code == 0, err
+    model = library.load(tmp_path / "m.nae")
+    assert (model.feature_names, model.offset_names) == (("age",), ("log years",))
+    code, _, err = nae(*words, "--ignore", "log years", "--ignore", "times", "-f", tmp_path / "study")
+    assert code == 2  # the same study, measured otherwise
+    assert "other" in err or "differ" in err

@@ -10,10 +10,11 @@ import typer
 
 from nae._typing import AnyArray
 from nae._words import counted
+from nae.cli.beside import Beside, find_beside
 from nae.cli.columns import check_finite, column_of, find_column
 from nae.cli.console import make_table, out, say
 from nae.cli.fit import Recipe, Task, check_loss, choose_task, fit_table
-from nae.cli.options import DataFile, parse_duration
+from nae.cli.options import DataFile, OffsetColumns, WeightColumn, parse_duration
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import split_rows
@@ -53,6 +54,8 @@ def tune(
     time_limit: Annotated[str | None, typer.Option(help="Begin no trial after so long, such as 10m or 2h.")] = None,
     test_size: Annotated[float, typer.Option(help="Share of the rows that no trial sees.")] = 0.2,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    offset: OffsetColumns = None,
+    weight: WeightColumn = None,
     category: Annotated[
         list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
     ] = None,
@@ -76,13 +79,14 @@ def tune(
         check_folder(output)
     recipe = Recipe(
         task=task, loss=loss, max_epochs=epochs, test_size=test_size, categories=tuple(category or ()), seed=seed,
-        is_quiet=quiet,
+        is_quiet=quiet, beside=Beside(tuple(offset or ()), weight),
     )  # fmt: skip
     table = read_file(data)
     dropped = {find_column(name, table) for name in ignore or ()}
     table = table.select([name for name in table.column_names if name not in dropped])
-    estimator, X, y = _question(table, target, recipe, n_members=members)
+    estimator, X, y, beside = _question(table, target, recipe, n_members=members)
     given: dict[str, Any] = {
+        **beside,
         "folder": folder,
         "n_trials": trials,
         "n_seeds": seeds,
@@ -100,8 +104,8 @@ def tune(
 
 def _question(
     table: pa.Table, target: str, recipe: Recipe, *, n_members: int
-) -> "tuple[NAEClassifier | NAERegressor, pa.Table, AnyArray]":
-    """Return an estimator and the training rows, as `nae fit` would split them."""
+) -> "tuple[NAEClassifier | NAERegressor, pa.Table, AnyArray, dict[str, Any]]":
+    """Return an estimator and the training rows with what stands beside them, as `nae fit` would split them."""
     from nae.estimators import NAEClassifier, NAERegressor
 
     name = find_column(target, table, role="target column")
@@ -113,7 +117,10 @@ def _question(
     training = known[split.training]
     if not recipe.is_quiet:
         say(f"{counted(len(training), 'row')} to train and validate on, {len(split.test):,} kept apart; {reason}.")
-    X = table.select([column for column in table.column_names if column != name]).take(training)
+    found = find_beside(table, recipe.beside.offset, recipe.beside.weight)
+    rows = table.take(training)
+    X = rows.select([column for column in table.column_names if column not in (name, *found.names)])
+    beside = {"offset": found.offset_of(rows), "sample_weight": found.weight_of(rows)}
     given: dict[str, Any] = {
         "n_members": n_members,
         "max_epochs": recipe.max_epochs,
@@ -122,10 +129,10 @@ def _question(
     }
     check_loss(recipe, is_classes=is_classes)
     if is_classes:
-        return NAEClassifier(**given), X, y[training]
+        return NAEClassifier(**given), X, y[training], beside
     if recipe.loss is not None:
         given["loss"] = recipe.loss
-    return NAERegressor(**given), X, y[training]
+    return NAERegressor(**given), X, y[training], beside
 
 
 def _search(

@@ -45,6 +45,7 @@ def tune_ray(
     time_limit: float | None = None,
     sample_weight: Any = None,
     eval_set: Any = None,
+    offset: Any = None,
     seed: int = 0,
     on_trial: Callable[[Trial], None] | None = None,
     address: str | None = None,
@@ -55,7 +56,7 @@ def tune_ray(
 
     Parameters
     ----------
-    estimator, X, y, folder, space, n_trials, n_seeds, sample_weight, eval_set, seed, on_trial
+    estimator, X, y, folder, space, n_trials, n_seeds, sample_weight, eval_set, offset, seed, on_trial
         As for :func:`nae.tuning.tune`; ``folder`` must be one the driver can write to.
     n_parallel
         Jobs at a time; as many as the cluster has room for unless given.
@@ -66,7 +67,7 @@ def tune_ray(
     address
         Of the cluster; a Ray on this machine unless given.
     """
-    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set}
+    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set, "offset": offset}
     question = ask_question(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
     with connect(address), open_study(question, space, folder, seed=seed) as study:
         n_left = n_trials - count_finished(study)

@@ -52,9 +52,12 @@ class Question:
         return fingerprint(read_table(self.X), target)
 
     def fingerprint_of_rest(self) -> str:
-        """Return a digest of weights and validation rows; losses that were measured otherwise cannot be compared."""
+        """Return a digest of weights, offsets and validation rows: losses measured otherwise cannot be compared."""
         weight, eval_set = self.fit_params.get("sample_weight"), self.fit_params.get("eval_set")
         digests = ["" if weight is None else fingerprint(read_table({"weight": np.atleast_1d(to_array(weight))}))]
+        if self.fit_params.get("offset") is not None:
+            offset = np.asarray(self.fit_params["offset"], dtype=np.float64)
+            digests.append(fingerprint(read_table({"offset": offset.reshape(-1)})))
         if eval_set is not None:
             from nae.estimators.reading import read_eval_set
 

@@ -45,6 +45,7 @@ def tune(
     time_limit: float | None = None,
     sample_weight: Any = None,
     eval_set: Any = None,
+    offset: Any = None,
     seed: int = 0,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> TuningResult:
@@ -55,7 +56,7 @@ def tune(
     estimator
         What to tune; parameters outside the space stay as they are. One member is enough to compare settings, and
         all trials validate on the same rows.
-    X, y, sample_weight, eval_set
+    X, y, sample_weight, eval_set, offset
         As for ``fit``.
     folder
         Where the study is kept, in one file. A study that is already there goes on; one of another table, space or
@@ -79,7 +80,7 @@ def tune(
     TuningResult
         All trials, the front among them, and the one to take.
     """
-    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set}
+    fit_params = {"sample_weight": sample_weight, "eval_set": eval_set, "offset": offset}
     question = ask_question(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
     started = time.monotonic()
     with open_study(question, space, folder, seed=seed) as study:
