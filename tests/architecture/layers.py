@@ -8,6 +8,7 @@ from pathlib import Path
 # A part imports parts that stand before it, and itself.
 ORDER = (
     "errors",
+    "_files",
     "_typing",
     "_optional",
     "_random",

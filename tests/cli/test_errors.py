@@ -1,5 +1,9 @@
+import errno
+import os
 from pathlib import Path
 
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from nae.cli.app import app, run
@@ -109,6 +113,61 @@ def test_a_defect_of_the_program_is_no_fault_of_the_user(nae: Command, monkeypat
     code, _, err = nae("doctor")
     assert code == 1
     assert err == "error: ZeroDivisionError: division by zero; this is a defect of nae, and --debug shows where.\n"
+
+
+LOST = "The output must be another file than those that are read; {} is {}, which would be lost. Take another name"
+
+
+def test_no_output_replaces_what_is_read(nae: Command, folder: Path, tmp_path: Path) -> None:
+    data, link, model = tmp_path / "d.csv", tmp_path / "link.csv", tmp_path / "m.nae"
+    pyarrow.csv.write_csv(pyarrow.parquet.read_table(folder / "homes.parquet"), data)
+    link.symlink_to(data)
+    model.write_bytes((folder / "price.nae").read_bytes())
+    before = data.read_bytes(), model.read_bytes()
+    for words in (
+        ["fit", data, "-t", "price", "-o", data],
+        ["fit", data, "-t", "price", "-o", link],
+        ["fit", tmp_path / "d*.csv", "-t", "price", "-o", data],
+        ["tune", data, "-t", "price", "-o", data],
+        ["predict", model, data, "-o", data],
+        ["report", model, data, "-o", data],
+    ):
+        assert LOST.format(words[-1], data) in fails(nae, *words)
+    for words in (
+        ["predict", model, data, "--format", "csv", "-o", model],
+        ["report", model, data, "-o", model],
+        ["export", model, "--format", "json", "-o", model],
+    ):
+        assert LOST.format(model, model) in fails(nae, *words)
+    assert (data.read_bytes(), model.read_bytes()) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "predict MODEL DATA -o out.csv",
+        "predict MODEL DATA -o out.parquet",
+        "report MODEL DATA -o out.html",
+        "export MODEL -o out.json",
+        "export MODEL -o out.c",
+        "export MODEL -o out.sql",
+    ],
+)
+def test_a_full_disk_leaves_the_old_output_and_is_no_defect(
+    nae: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    words = line.split()
+    path = tmp_path / words[-1]
+    files = {"MODEL": folder / "price.nae", "DATA": folder / "homes.parquet", path.name: path}
+    path.write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    err = fails(nae, *(files.get(word, word) for word in words))
+    assert "No space left on device. Free some space, or write elsewhere.\n" in err
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
 def test_ctrl_c_is_a_code_of_its_own(nae: Command, monkeypatch: pytest.MonkeyPatch) -> None:

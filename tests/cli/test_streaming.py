@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 import nae as library
+from nae._files import whole_file
 from nae.cli import batch
 from nae.cli.reading import read_file
 from tests.cli.conftest import make_table
@@ -154,6 +155,23 @@ def test_a_number_that_is_none_is_null_in_json_lines_of_one_file_and_of_many(nae
     text = (tmp_path / "many" / "part0.jsonl").read_text()
     assert text == (tmp_path / "one.jsonl").read_text()
     assert {json.loads(line, parse_constant=pytest.fail)["note"] for line in text.splitlines()} == {None}
+
+
+def test_overlapping_runs_leave_whole_files(nae, folder, parts, tmp_path):
+    out = tmp_path / "o"
+    words = ("predict", folder / "price.nae", parts, "-o", f"{out}/", "--format", "csv")
+    assert nae(*words)[0] == 0
+    expected = {path.name: path.read_bytes() for path in out.iterdir()}
+    for path in out.iterdir():
+        path.unlink()
+    with whole_file(out / "part0.csv") as other:  # another run, in the middle of the same file
+        other.write(b"half")
+        other.flush()
+        assert nae(*words)[0] == 0
+        assert (out / "part0.csv").read_bytes() == expected["part0.csv"]
+        other.seek(0)
+        other.write(expected["part0.csv"])
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == expected
 
 
 def test_what_cannot_be_written_is_said(nae, folder, parts, tmp_path):

@@ -39,6 +39,18 @@ def test_a_regressor_comes_back_with_parameters_and_predictions(
     np.testing.assert_array_equal(nae.load(tmp_path / "m.nae").predict(table), regressor.predict(table))
 
 
+@pytest.mark.parametrize(
+    ("depth", "match"), [(40, r"cannot be read \(ValueError\(\"could not convert string"), (600, "nested too deep")]
+)
+def test_parameters_that_are_nested_are_refused_in_one_sentence(depth: int, match: str) -> None:
+    value: Any = {"float": "x"}
+    for _ in range(depth):
+        value = {"tuple": [value]}
+    with pytest.raises(FormatError, match=match) as error:
+        decode_params({"n_knots": value}, {"n_knots": None})
+    assert len(str(error.value)) < 200
+
+
 def test_a_loaded_estimator_can_be_fitted_again(regressor: NAERegressor, table: dict[str, Any], tmp_path: Path) -> None:
     regressor.save(tmp_path / "m.nae")
     again = NAERegressor.load(tmp_path / "m.nae").fit(table, table["a"])

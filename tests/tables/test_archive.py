@@ -77,6 +77,12 @@ def doubled_key() -> bytes:
     return len(text).to_bytes(8, "little") + text + body
 
 
+def many_keys() -> bytes:
+    """Return a file whose header holds 60,000 keys, the last of them twice."""
+    text = ("{" + ",".join(f'"key {min(i, 59_999)}":0' for i in range(60_001)) + "}").encode()
+    return len(text).to_bytes(8, "little") + text
+
+
 def nested() -> bytes:
     text = b"[" * 200_000 + b"]" * 200_000
     return len(text).to_bytes(8, "little") + text
@@ -92,12 +98,15 @@ HOSTILE = {
     "text": (b"not a model at all, just text", "at most"),
     "a flipped bit in an array": (GOLDEN[:-1] + bytes([GOLDEN[-1] ^ 1]), "fails its checksum"),
     "a key twice": (doubled_key(), "'experts' twice"),
+    "a key twice among many": (many_keys(), "'key 59999' twice"),
     "deep nesting": (nested(), "nested too deep"),
     "NaN in the header": (forged(put(training={"x": float("nan")})), "NaN, which is no JSON number"),
     "another safetensors file": (join({"__metadata__": {"a": "b"}}, b""), "of something else"),
     "metadata of numbers": (join({"__metadata__": {"nae": 3}}, b""), "texts by name"),
     "a list as header": (join([1], b""), "not an object"),
     "gigabytes announced": (forged(announce), "must begin at byte|announce"),
+    "a type that is a list": (forged(place("knots", dtype=[])), "must hold F32 or F64"),
+    "a type that is an object": (forged(place("knots", dtype={})), "must hold F32 or F64"),
     "integers": (forged(place("knots", dtype="I64")), "must hold F32 or F64"),
     "a negative shape": (forged(place("knots", shape=[-1, -6])), "list of whole numbers"),
     "a boolean shape": (forged(place("knots", shape=[True, 6])), "list of whole numbers"),
@@ -124,6 +133,27 @@ HOSTILE = {
     "an unknown link": (forged(put(link="probit")), "link must be one of"),
     "a link that does not fit": (forged(put(link="log")), "must have one of the links"),
     "classes that do not fit": (forged(put(classes=["a", "b"])), "2 classes cannot have 3 outputs"),
+    "classes twice": (forged(put(classes=["a", "a", "b"])), "names of the classes must differ"),
+    "a loss that is null": (forged(put(training={"loss": None})), "'loss' of the training summary must be a text"),
+    "a threshold that is null": (
+        forged(put(training={"huber_threshold": None})),
+        "must be a list of numbers; got 'None'",
+    ),
+    "a quality that is null": (
+        forged(put(training={"quality": {"AUC": None}})),
+        "'quality' .* must be numbers by name",
+    ),
+    "an interval of one number": (
+        forged(put(training={"quality_intervals": {"AUC": [1]}})),
+        "must be pairs of numbers",
+    ),
+    "a rule without values": (forged(put(training={"baseline": {"level": 0.5}})), "'baseline' .* must be 'values'"),
+    "an offset that is a number": (forged(put(training={"offset": 3})), "'offset' .* must be a list of texts, or null"),
+    "rows that are text": (forged(put(training={"n_rows": "7"})), "'n_rows' .* must be a whole number from 0 up"),
+    "half a split": (
+        forged(put(training={"split": {"rows_sha256": "", "seed": 0}})),
+        "'split' .* must be 'rows_sha256'",
+    ),
     "a class weight of zero": (forged(put(class_weight=[1.0, 0.0, 1.0])), "a positive number for each of 3 classes"),
     "a class weight as text": (forged(put(class_weight=[1.0, "2", 1.0])), "a positive number for each of 3 classes"),
     "too few class weights": (forged(put(class_weight=[1.0, 2.0])), "a positive number for each of 3 classes"),

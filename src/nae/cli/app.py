@@ -1,5 +1,6 @@
 """The commands together, and what becomes of their errors."""
 
+import errno
 import os
 import sys
 import traceback
@@ -109,8 +110,10 @@ def _as_sentence(error: Exception) -> tuple[int, str]:
         return 2, str(error)
     if hasattr(error, "format_message"):  # the parser's errors, wherever its classes live
         return 2, " ".join(error.format_message().split())
-    if isinstance(error, OSError) and error.filename is not None:
-        return 2, f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.errno is not None:
+        where = "" if error.filename is None else f"{error.filename}: "
+        hint = " Free some space, or write elsewhere." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+        return 2, f"{where}{error.strerror}.{hint}"
     return 1, f"{type(error).__name__}: {error}; this is a defect of nae, and --debug shows where."
 
 

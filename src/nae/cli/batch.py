@@ -1,6 +1,5 @@
 """Predictions file to file: every finished output appears at once and is not made again; memory does not grow."""
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -9,10 +8,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from nae._files import whole_file
 from nae._words import counted
 from nae.cli.columns import find_column
 from nae.cli.console import say
-from nae.cli.writing import FORMATS, json_lines
+from nae.cli.writing import FORMATS, is_same_file, json_lines
 from nae.encoding.schema import Number
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.scanning import scan
@@ -76,7 +76,7 @@ def _plan(paths: list[str], folder: Path, form: str | None) -> dict[str, Path]:
     twice = next((one for one in outputs.values() if list(outputs.values()).count(one) > 1), None)
     if twice is not None:
         raise DataError(f"Files must have different names to be predicted into one folder; two become {twice.name}.")
-    same = next((path for path, output in outputs.items() if output.absolute() == Path(path).absolute()), None)
+    same = next((path for path, output in outputs.items() if is_same_file(str(output), path)), None)
     if same is not None:
         raise ConfigError(f"Predictions must go to another folder than the tables; {same} would be overwritten.")
     return outputs
@@ -110,20 +110,13 @@ def _predict_file(
             [found[one.name] for one in model.schema.features if isinstance(one, Number) and not one.is_boolean]
         )
     rows = rows.with_numbers([rows.find(name) for name in numbers])
-    partial = output.with_name(f".{output.name}.partial")
     n_rows = 0
-    try:
-        with partial.open("wb") as sink:
-            writer = _Writer(sink, output.suffix)
-            for batch in rows.batches(rows.columns, bad_rows):
-                writer.write(predict(batch.table))
-                n_rows += batch.table.num_rows
-            writer.close()
-            sink.flush()
-            os.fsync(sink.fileno())
-        partial.replace(output)  # at once: an output that exists is whole
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(output) as sink:  # an output that exists is whole
+        writer = _Writer(sink, output.suffix)
+        for batch in rows.batches(rows.columns, bad_rows):
+            writer.write(predict(batch.table))
+            n_rows += batch.table.num_rows
+        writer.close()
     return n_rows
 
 

@@ -10,7 +10,7 @@ import typer
 from nae._words import sized
 from nae.cli.console import say
 from nae.cli.options import ModelFile, load_model
-from nae.cli.writing import check_folder
+from nae.cli.writing import check_apart, check_folder
 from nae.errors import ConfigError
 
 __all__ = ["Form", "export"]
@@ -39,6 +39,7 @@ def export(
     path = Path(output)
     kind = _format_of(path) if form is None else form
     check_folder(output)
+    check_apart(output, [model])
     tables = load_model(model)
     written: tuple[Path, ...] = (path,)
     if kind is Form.onnx:

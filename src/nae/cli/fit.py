@@ -29,11 +29,12 @@ from nae.cli.progress import Watch, watch_training
 from nae.cli.quality import quality_table, read_target
 from nae.cli.reading import is_streamed, read_file
 from nae.cli.splits import Split, describe_split, split_rows
-from nae.cli.writing import check_folder
+from nae.cli.writing import check_apart, check_folder
 from nae.encoding.columns import is_missing
 from nae.errors import ConfigError, DataError
 from nae.quality import Quality, measure
 from nae.scanning import scan
+from nae.scanning.files import find_paths
 from nae.tables import TableModel
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def fit(
     Ctrl-C ends training and keeps the best model so far. A file beyond a gigabyte, several files, a pattern or a folder
     are read in pieces and need not fit in memory.
     """
-    path = _model_path(data[0], output)
+    path = _model_path(data, output)
     recipe = Recipe(
         task=task,
         loss=loss,
@@ -239,14 +240,17 @@ def _take(values: Array | None, rows: IntArray) -> Array | None:
     return None if values is None else values[rows]
 
 
-def _model_path(data: str, output: str | None) -> Path:
-    if output == "-" or (output is None and data == "-"):
+def _model_path(data: list[str], output: str | None) -> Path:
+    if output == "-" or (output is None and data[0] == "-"):
         raise ConfigError("A model must be written to a file; give one with -o m.nae.")
-    name = Path(data).name.split(".")[0].replace("*", "").replace("?", "") or Path(data).absolute().parent.name
+    first = Path(data[0])
+    name = first.name.split(".")[0].replace("*", "").replace("?", "") or first.absolute().parent.name
     path = Path(output if output is not None else f"{name}.nae")
     check_folder(str(path))
     if path.is_dir():
         raise ConfigError(f"A model must be written to a file; {path} is a folder.")
+    if path.exists():  # else it is none of the files, whose pattern may stand for many
+        check_apart(str(path), find_paths(data) if is_streamed(data) else data)
     return path
 
 

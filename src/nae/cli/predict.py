@@ -14,7 +14,7 @@ from nae.cli.columns import align
 from nae.cli.console import say
 from nae.cli.options import DataFiles, ModelFile, OffsetColumns, OnBadRows, load_model
 from nae.cli.reading import is_streamed, read_file
-from nae.cli.writing import check_output, write_table
+from nae.cli.writing import check_apart, check_output, write_table
 from nae.errors import ConfigError
 from nae.tables import TableModel
 
@@ -49,6 +49,7 @@ def predict(
     is_many = is_streamed(data) or output.endswith("/") or Path(output).is_dir()
     if not is_many:
         check_output(output, form=form)
+        check_apart(output, [model, *data])
     tables = load_model(model)
     if not offset:
         note_offset(tables)

@@ -15,7 +15,7 @@ from nae.cli.options import DataFile, ModelFile, OffsetColumns, WeightColumn, lo
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import find_test_rows
-from nae.cli.writing import check_folder
+from nae.cli.writing import check_apart, check_folder
 from nae.tables import TableModel
 
 __all__ = ["report"]
@@ -41,6 +41,7 @@ def report(
     from nae.report import write_report
 
     check_folder(output)
+    check_apart(output, [model, data])
     tables = load_model(model)
     table = read_file(data)
     name = _target_name(tables, table, target)

@@ -18,7 +18,7 @@ from nae.cli.options import DataFile, OffsetColumns, WeightColumn, parse_duratio
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import split_rows
-from nae.cli.writing import check_folder
+from nae.cli.writing import check_apart, check_folder
 from nae.encoding.columns import is_missing
 from nae.errors import ConfigError, MissingDependencyError
 from nae.tuning import STUDY_FILE, Trial, TuningResult
@@ -77,6 +77,7 @@ def tune(
         raise ConfigError(f"--seeds must be at least 1; got {seeds}.")
     if output is not None:
         check_folder(output)
+        check_apart(output, [data])
     recipe = Recipe(
         task=task, loss=loss, max_epochs=epochs, test_size=test_size, categories=tuple(category or ()), seed=seed,
         is_quiet=quiet, beside=Beside(tuple(offset or ()), weight),

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
+from nae._files import write_whole
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["FORMATS", "check_output", "json_lines", "write_table"]
+__all__ = ["FORMATS", "check_apart", "check_folder", "check_output", "is_same_file", "json_lines", "write_table"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 FORMATS = {
@@ -40,6 +42,22 @@ def check_folder(target: str) -> None:
         raise ConfigError(f"The output must lie in a folder that exists; {Path(target).parent} does not.")
 
 
+def check_apart(target: str, sources: Iterable[str]) -> None:
+    """Complain about an output that is one of the files that are read: it would be lost."""
+    same = next((source for source in sources if target != "-" and is_same_file(target, source)), None)
+    if same is not None:
+        raise ConfigError(
+            f"The output must be another file than those that are read; {target} is {same}, which would be lost. "
+            "Take another name with -o."
+        )
+
+
+def is_same_file(target: str, source: str) -> bool:
+    """Return whether two paths are one file, also where a link stands between them."""
+    one, two = Path(target), Path(source)
+    return one.absolute() == two.absolute() or (one.exists() and two.exists() and one.samefile(two))
+
+
 def write_table(table: pa.Table, target: str, *, form: str | None = None) -> None:
     """Write a table to a file, or to stdout for ``-``."""
     kind, compression = _format_of(target, form)
@@ -48,7 +66,7 @@ def write_table(table: pa.Table, target: str, *, form: str | None = None) -> Non
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
-        Path(target).write_bytes(content)
+        write_whole(target, content)
 
 
 def _format_of(target: str, form: str | None) -> tuple[str, str | None]:

@@ -153,11 +153,11 @@ def _encode(value: Any) -> Any:
 
 
 def _decode(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_decode(one) for one in value]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict | list):
         return value
     try:
+        if isinstance(value, list):
+            return [_decode(one) for one in value]
         if "float" in value:
             return float(value["float"])
         if "tuple" in value:
@@ -165,5 +165,9 @@ def _decode(value: Any) -> Any:
         if "dict" in value:
             return {_decode(key): _decode(one) for key, one in value["dict"]}
         return np.array([_decode(one) for one in value["array"]], dtype=np.dtype(str(value["dtype"])))
+    except FormatError:  # of a value inside
+        raise
+    except RecursionError:
+        raise FormatError("A parameter of the estimator is nested too deep.") from None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise FormatError(f"A parameter of the estimator cannot be read ({error!r}).") from error

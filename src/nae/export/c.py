@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nae._files import write_whole
 from nae._typing import AnyArray
 from nae.encoding.schema import Category, Number
 from nae.errors import UserError
@@ -68,8 +69,8 @@ def write_c(model: Any, folder: str | os.PathLike[str], *, name: str = "model") 
     """Write ``<name>.h`` and ``<name>.c`` into a folder and return their paths."""
     found = to_c(model, name)
     header, source = Path(folder) / f"{name}.h", Path(folder) / f"{name}.c"
-    header.write_text(found.header, encoding="ascii")
-    source.write_text(found.source, encoding="ascii")
+    write_whole(header, found.header)
+    write_whole(source, found.source)
     return header, source
 
 

@@ -2,9 +2,9 @@
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
+from nae._files import write_whole
 from nae.export.source import model_of
 from nae.tables.archive import describe
 
@@ -19,4 +19,4 @@ def to_json(model: Any) -> dict[str, Any]:
 
 def write_json(model: Any, path: str | os.PathLike[str]) -> None:
     """Write :func:`to_json` to a file."""
-    Path(path).write_text(json.dumps(to_json(model), allow_nan=False), encoding="utf-8")
+    write_whole(path, json.dumps(to_json(model), allow_nan=False))

@@ -6,11 +6,11 @@ only some experts are active, two logits that differ by rounding alone may be or
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nae._files import write_whole
 from nae._optional import require
 from nae.encoding.schema import Category, Number
 from nae.errors import UserError
@@ -53,7 +53,7 @@ def to_onnx(model: Any, *, missing: str = MISSING_TOKEN) -> bytes:
 
 def write_onnx(model: Any, path: str | os.PathLike[str], *, missing: str = MISSING_TOKEN) -> None:
     """Write :func:`to_onnx` to a file."""
-    Path(path).write_bytes(to_onnx(model, missing=missing))
+    write_whole(path, to_onnx(model, missing=missing))
 
 
 class _Builder:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nae._files import write_whole
 from nae._typing import AnyArray
 from nae.encoding.schema import Number
 from nae.errors import UserError
@@ -70,8 +71,8 @@ def write_sql(
     found = to_sql(model, table=table, key=key, prefix=prefix)
     tables = Path(path)
     query = tables.with_suffix(".query.sql")
-    tables.write_text(found.tables, encoding="utf-8")
-    query.write_text(found.query, encoding="utf-8")
+    write_whole(tables, found.tables)
+    write_whole(query, found.query)
     return tables, query
 
 

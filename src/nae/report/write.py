@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nae._files import write_whole
 from nae._typing import IntArray
 from nae.encoding.cells import Cells
 from nae.errors import ConfigError, UserError
@@ -89,7 +90,7 @@ def write_report(
         max_rows=max_rows,
     )
     out = Path(path)
-    out.write_text(build_page(content), encoding="ascii")
+    write_whole(out, build_page(content))
     return out
 
 

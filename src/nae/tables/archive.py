@@ -1,16 +1,15 @@
 """Model files: a safetensors container whose metadata holds a JSON header, specified in docs/format.md."""
 
-import errno
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nae._files import write_whole
 from nae._typing import AnyArray
 from nae.encoding.schema import Schema
 from nae.errors import FormatError
@@ -53,7 +52,7 @@ def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, An
     if len(content) - sum(array.nbytes for array in arrays.values()) > MAX_HEADER:
         raise FormatError(f"The header of a model file has at most {MAX_HEADER} bytes; these levels need more.")
     _parse(parse_container(content))  # what could not be read again is never written
-    _write_atomically(Path(path), content)
+    write_whole(path, content)
 
 
 def describe(model: TableModel) -> tuple[dict[str, Any], dict[str, AnyArray]]:
@@ -177,31 +176,3 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write beside ``path`` and move it there; the folder is flushed too, so that the move survives a power cut."""
-    if not path.parent.is_dir():  # said here, since the error below would name the temporary file
-        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)  # the temporary file is its owner's alone
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    _flush_folder(path.parent)
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import stat
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def _check_extent(entries: dict[str, Any], n_bytes: int) -> None:
             continue
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
             raise FormatError(f"its entry {name!r} is not that of an array.")
-        if entry["dtype"] not in _DTYPES:
+        if not isinstance(entry["dtype"], str) or entry["dtype"] not in _DTYPES:
             raise FormatError(f"{name!r} must hold F32 or F64; got {str(entry['dtype'])[:40]}.")
         shape = _whole_numbers(entry["shape"], f"the shape of {name!r}")
         start, end = _whole_numbers(entry["data_offsets"], f"the place of {name!r}", n=2)
@@ -164,8 +165,8 @@ def _views(entries: dict[str, Any], body: bytes) -> dict[str, AnyArray]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise FormatError(f"its header holds {next(key for key in keys if keys.count(key) > 1)[:80]!r} twice.")
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise FormatError(f"its header holds {twice[:80]!r} twice.")
     return found
 
 
