@@ -1,5 +1,6 @@
 """The application: routes, limits and errors. Bodies are read by each model's own reader, not by the framework."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -17,16 +18,17 @@ from nae import __version__
 from nae.errors import NAEError, did_you_mean
 from nae.serving.answers import encode
 from nae.serving.counters import Counters
+from nae.serving.errors import RequestError
 from nae.serving.limits import Limits
 from nae.serving.openapi import make_document
 from nae.serving.registry import Registry
-from nae.serving.rows import RequestError
 from nae.serving.service import Service, make_service
 
 __all__ = ["make_app"]
 
 _LOGGER = logging.getLogger("nae.serving")
 _SMALL_BODY = 20_000  # bytes up to which a thread would cost more than the work
+_LARGE_AT_ONCE = 2  # bodies above; more would hold up the small ones, which need the interpreter, too
 
 Work = Callable[[bytes], tuple[bytes, int]]
 
@@ -73,6 +75,7 @@ class _Server:
     def __init__(self, registry: Registry, limits: Limits) -> None:
         self.registry, self.limits, self.counters = registry, limits, Counters()
         self._services: dict[str, Service] = {}
+        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
         self.prepare()
 
     def watch(self, stop: threading.Event, seconds: float) -> None:
@@ -112,7 +115,11 @@ class _Server:
         """Read a body within the limits and answer it."""
         body = await self._read_body(request)
         try:
-            content, n_rows = await run_in_threadpool(work, body) if len(body) > _SMALL_BODY else work(body)
+            if len(body) <= _SMALL_BODY:
+                content, n_rows = work(body)
+            else:
+                async with self._large:
+                    content, n_rows = await run_in_threadpool(work, body)
         except NAEError as error:
             raise RequestError(422, str(error)) from error
         self.counters.count_rows(service.served.name, label, n_rows)
