@@ -12,6 +12,7 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nae import __version__
@@ -136,11 +137,14 @@ class _Server:
         if announced.isdecimal() and int(announced[:20]) > most:
             raise RequestError(413, f"The body must have at most {most} bytes; {announced[:20]} are announced.")
         parts, size = [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > most:
-                raise RequestError(413, f"The body must have at most {most} bytes; this one has more.")
-            parts.append(part)
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise RequestError(413, f"The body must have at most {most} bytes; this one has more.")
+                parts.append(part)
+        except ClientDisconnect as error:
+            raise RequestError(499, "The client went away before its request was whole.") from error
         return b"".join(parts)
 
 

@@ -1,5 +1,6 @@
 """The process: a socket, uvicorn on it, and an orderly end."""
 
+import logging
 import signal
 import socket
 from collections.abc import Callable
@@ -10,9 +11,12 @@ import uvicorn
 from nae.errors import ConfigError
 from nae.serving.app import make_app
 from nae.serving.limits import Limits
+from nae.serving.protocol import Throttle, make_protocol
 from nae.serving.registry import Registry
 
 __all__ = ["run_server"]
+
+_BACKLOG = 64  # connections that are taken in at once, before one of them can be refused
 
 
 def run_server(
@@ -32,7 +36,7 @@ def run_server(
     registry
         The models.
     limits
-        Limits of one request.
+        Limits of requests and connections.
     host, port
         Where to listen: the loopback address unless given; port 0 takes a free one.
     reload_seconds
@@ -42,16 +46,23 @@ def run_server(
     announce
         Told the address once it is known.
     """
+    limits = limits or Limits()
     app = make_app(registry, limits, reload_seconds=reload_seconds)
     config = uvicorn.Config(
         app,
+        http=make_protocol(limits, _most_connections(limits)),
+        ws="none",
+        backlog=_BACKLOG,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=max(1, round(grace_seconds)),
         server_header=False,
     )
     listener = _listen(host, port)
+    throttles = [(logging.getLogger(name), Throttle()) for name in ("uvicorn.error", "asyncio")]
     try:
+        for logger, throttle in throttles:
+            logger.addFilter(throttle)
         if announce is not None:
             address = listener.getsockname()
             shown = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -63,6 +74,18 @@ def run_server(
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         listener.close()
+        for logger, throttle in throttles:
+            logger.removeFilter(throttle)
+
+
+def _most_connections(limits: Limits) -> int:
+    """Return the limit, or what the system's limit of open files leaves beside files and those being refused."""
+    try:
+        from resource import RLIMIT_NOFILE, getrlimit
+    except ImportError:  # Windows has no such limit
+        return limits.max_connections
+    files = getrlimit(RLIMIT_NOFILE)[0]
+    return limits.max_connections if files < 0 else max(1, min(limits.max_connections, files - 3 * _BACKLOG))
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -71,7 +94,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(2048)
+        listener.listen(_BACKLOG)
     except OSError as error:
         raise ConfigError(f"Nothing can listen on {host}:{port}; {error.strerror or error}.") from error
     return listener
