@@ -156,7 +156,12 @@ def test_a_request_that_runs_when_the_server_is_told_to_stop_is_finished(models:
     port = int(log.read_text().split("http://127.0.0.1:")[1].split()[0])
     wait_for(lambda: answers(port))
     body = json.dumps({"rows": records(10)}).encode()
-    head = ["POST /predict HTTP/1.1", "Host: x", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    head = [
+        "POST /predict HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    ]
     with socket.create_connection(("127.0.0.1", port), timeout=30) as wire:
         wire.sendall("\r\n".join([*head, "", ""]).encode() + body[:50])
         time.sleep(0.5)  # the request has begun

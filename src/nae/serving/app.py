@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from nae.errors import NAEError, did_you_mean
 from nae.serving.answers import encode
 from nae.serving.counters import Counters
 from nae.serving.errors import RequestError
+from nae.serving.gate import Gate
 from nae.serving.limits import Limits
 from nae.serving.openapi import make_document
 from nae.serving.registry import Registry
@@ -34,7 +35,14 @@ _LARGE_AT_ONCE = 2  # bodies above; more would hold up the small ones, which nee
 Work = Callable[[bytes], tuple[bytes, int]]
 
 
-def make_app(registry: Registry, limits: Limits | None = None, *, reload_seconds: float | None = 1.0) -> FastAPI:
+def make_app(
+    registry: Registry,
+    limits: Limits | None = None,
+    *,
+    reload_seconds: float | None = 1.0,
+    token: str | None = None,
+    hosts: Iterable[str] | None = None,
+) -> FastAPI:
     """Return the application that serves the models of a registry.
 
     Parameters
@@ -45,6 +53,10 @@ def make_app(registry: Registry, limits: Limits | None = None, *, reload_seconds
         Limits of one request.
     reload_seconds
         How often to look for changed files; None never looks.
+    token
+        What requests must send as bearer token, except to /healthz; None asks for none.
+    hosts
+        Names and addresses that requests may call the server by; None is any.
     """
     server = _Server(registry, limits or Limits())
 
@@ -64,6 +76,7 @@ def make_app(registry: Registry, limits: Limits | None = None, *, reload_seconds
     app.add_exception_handler(RequestError, _answer_request_error)
     app.add_exception_handler(RequestValidationError, _answer_parameter_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_middleware(Gate, token=token, hosts=hosts)
     app.add_middleware(_Counting, counters=server.counters)
     # The document follows the models, which may change while the server runs.
     app.openapi = server.document  # type: ignore[method-assign]

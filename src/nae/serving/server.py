@@ -3,13 +3,14 @@
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import uvicorn
 
 from nae.errors import ConfigError
 from nae.serving.app import make_app
+from nae.serving.gate import hosts_of
 from nae.serving.limits import Limits
 from nae.serving.protocol import Throttle, make_protocol
 from nae.serving.registry import Registry
@@ -27,6 +28,8 @@ def run_server(
     port: int = 8000,
     reload_seconds: float | None = 1.0,
     grace_seconds: float = 30.0,
+    token: str | None = None,
+    allow_hosts: Iterable[str] = (),
     announce: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; requests that run are finished first.
@@ -43,11 +46,16 @@ def run_server(
         How often to look for changed files; None never looks.
     grace_seconds
         How long running requests may take after the signal.
+    token
+        What requests must send as bearer token, except to /healthz; None asks for none.
+    allow_hosts
+        Names that requests may call the server by. On a loopback address those of the loopback are known, and others
+        are turned away; elsewhere any is answered unless names are given.
     announce
         Told the address once it is known.
     """
     limits = limits or Limits()
-    app = make_app(registry, limits, reload_seconds=reload_seconds)
+    app = make_app(registry, limits, reload_seconds=reload_seconds, token=token, hosts=hosts_of(host, allow_hosts))
     config = uvicorn.Config(
         app,
         http=make_protocol(limits, _most_connections(limits)),
