@@ -137,15 +137,6 @@ def test_models_come_and_go_with_their_files(tmp_path: Path) -> None:
         assert "nae_reloads_total 2" in client.get("/metrics").text
 
 
-def test_a_single_model_whose_file_vanishes_stays(tmp_path: Path) -> None:
-    path = tmp_path / "m.nae"
-    save(train("number"), path)
-    registry = Registry.open(path)
-    path.unlink()
-    assert not registry.refresh()
-    assert registry.names == ("m",)
-
-
 @pytest.mark.slow
 def test_a_request_that_runs_when_the_server_is_told_to_stop_is_finished(models: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"

@@ -88,9 +88,8 @@ class _Server:
 
     def __init__(self, registry: Registry, limits: Limits) -> None:
         self.registry, self.limits, self.counters = registry, limits, Counters()
-        self._services: dict[str, Service] = {}
+        self._services = {name: make_service(served, self.limits) for name, served in registry.models.items()}
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
-        self.prepare()
 
     def watch(self, stop: threading.Event, seconds: float) -> None:
         """Look for changed files until told to stop."""
@@ -99,6 +98,7 @@ class _Server:
                 if self.registry.refresh():
                     self.prepare()
             except Exception:
+                self.registry.n_failures += 1
                 _LOGGER.exception("looking for changed files failed; the models in service stay")
 
     def prepare(self) -> None:
@@ -106,8 +106,16 @@ class _Server:
         ready = {}
         for name, served in self.registry.models.items():
             before = self._services.get(name)
-            is_same = before is not None and before.served is served
-            ready[name] = before if before is not None and is_same else make_service(served, self.limits)
+            if before is not None and before.served is served:
+                ready[name] = before
+                continue
+            try:
+                ready[name] = make_service(served, self.limits)
+            except Exception:
+                _LOGGER.exception("%s cannot be served", name)
+                self.registry.n_failures += 1
+                if before is not None:
+                    ready[name] = before
         self._services = ready  # replaced, never changed: a request sees the old or the new one
 
     def find(self, name: str | None) -> Service:
@@ -116,6 +124,8 @@ class _Server:
         if name is None:
             if len(services) == 1:
                 return next(iter(services.values()))
+            if not services:
+                raise RequestError(404, "No model is in service.")
             raise RequestError(404, f"Several models are served; ask /models/NAME/… with one of {sorted(services)}.")
         if name not in services:
             raise RequestError(404, f"No model is called {name[:60]!r}.{did_you_mean(name[:60], services)}")

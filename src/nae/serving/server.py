@@ -67,7 +67,7 @@ def run_server(
         server_header=False,
     )
     listener = _listen(host, port)
-    throttles = [(logging.getLogger(name), Throttle()) for name in ("uvicorn.error", "asyncio")]
+    throttles = [(logging.getLogger(name), Throttle()) for name in ("uvicorn.error", "asyncio", "nae.serving")]
     try:
         for logger, throttle in throttles:
             logger.addFilter(throttle)
