@@ -43,10 +43,15 @@ def train(kind: str, *, seed: int = 0) -> TableModel:
 
 @contextmanager
 def serving(
-    source: Path, *, limits: Limits = LIMITS, reload_seconds: float | None = None, is_compiled: bool = False
+    source: Path,
+    *,
+    limits: Limits = LIMITS,
+    reload_seconds: float | None = None,
+    is_compiled: bool = False,
+    **settings: object,
 ) -> Iterator[httpx.Client]:
     """Serve models on a free loopback port and yield a client of it."""
-    app = make_app(Registry.open(source, is_compiled=is_compiled), limits, reload_seconds=reload_seconds)
+    app = make_app(Registry.open(source, is_compiled=is_compiled), limits, reload_seconds=reload_seconds, **settings)
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -23,17 +23,25 @@ def serve(
         bool, typer.Option("--compile", help="Compile the models with numba: a later start, faster answers.")
     ] = False,
     reload: Annotated[str, typer.Option(help="How often to look for changed files.")] = "1s",
+    token_file: Annotated[
+        str | None, typer.Option(help="A file with a token that requests must send: Authorization: Bearer TOKEN.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name the server may be called by, in Host. Repeated for several.")
+    ] = None,
     grace: Annotated[str, typer.Option(help="How long running requests may take to finish when told to stop.")] = "30s",
 ) -> None:
     """Serve a model, or all models of a folder, over HTTP until told to stop.
 
-    There is no authentication: keep to the loopback address, or put a proxy in front.
+    Without --token-file anybody who reaches the address is answered.
     """
     from nae.serving import Limits, Registry, run_server
+    from nae.serving.gate import is_loopback, read_token
 
+    token = None if token_file is None else read_token(token_file)
     limits = Limits(max_rows=max_rows, max_body_bytes=int(max_body * 1e6))
     registry = Registry.open(source, is_compiled=compiled)
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    if token is None and not is_loopback(host):
         say(f"note: {host} may be reached by others, and this server asks nobody who they are.")
     run_server(
         registry,
@@ -42,6 +50,8 @@ def serve(
         port=port,
         reload_seconds=parse_duration(reload),
         grace_seconds=parse_duration(grace),
+        token=token,
+        allow_hosts=allow_host or (),
         announce=lambda url: say(f"serving {', '.join(registry.names)} on {url} (documentation: {url}/docs)"),
     )
     say("stopped.")

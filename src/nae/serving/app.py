@@ -1,9 +1,10 @@
 """The application: routes, limits and errors. Bodies are read by each model's own reader, not by the framework."""
 
+import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -11,27 +12,37 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nae import __version__
 from nae.errors import NAEError, did_you_mean
 from nae.serving.answers import encode
 from nae.serving.counters import Counters
+from nae.serving.errors import RequestError
+from nae.serving.gate import Gate
 from nae.serving.limits import Limits
 from nae.serving.openapi import make_document
 from nae.serving.registry import Registry
-from nae.serving.rows import RequestError
 from nae.serving.service import Service, make_service
 
 __all__ = ["make_app"]
 
 _LOGGER = logging.getLogger("nae.serving")
 _SMALL_BODY = 20_000  # bytes up to which a thread would cost more than the work
+_LARGE_AT_ONCE = 2  # bodies above; more would hold up the small ones, which need the interpreter, too
 
 Work = Callable[[bytes], tuple[bytes, int]]
 
 
-def make_app(registry: Registry, limits: Limits | None = None, *, reload_seconds: float | None = 1.0) -> FastAPI:
+def make_app(
+    registry: Registry,
+    limits: Limits | None = None,
+    *,
+    reload_seconds: float | None = 1.0,
+    token: str | None = None,
+    hosts: Iterable[str] | None = None,
+) -> FastAPI:
     """Return the application that serves the models of a registry.
 
     Parameters
@@ -42,6 +53,10 @@ def make_app(registry: Registry, limits: Limits | None = None, *, reload_seconds
         Limits of one request.
     reload_seconds
         How often to look for changed files; None never looks.
+    token
+        What requests must send as bearer token, except to /healthz; None asks for none.
+    hosts
+        Names and addresses that requests may call the server by; None is any.
     """
     server = _Server(registry, limits or Limits())
 
@@ -61,6 +76,7 @@ def make_app(registry: Registry, limits: Limits | None = None, *, reload_seconds
     app.add_exception_handler(RequestError, _answer_request_error)
     app.add_exception_handler(RequestValidationError, _answer_parameter_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_middleware(Gate, token=token, hosts=hosts)
     app.add_middleware(_Counting, counters=server.counters)
     # The document follows the models, which may change while the server runs.
     app.openapi = server.document  # type: ignore[method-assign]
@@ -72,8 +88,8 @@ class _Server:
 
     def __init__(self, registry: Registry, limits: Limits) -> None:
         self.registry, self.limits, self.counters = registry, limits, Counters()
-        self._services: dict[str, Service] = {}
-        self.prepare()
+        self._services = {name: make_service(served, self.limits) for name, served in registry.models.items()}
+        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     def watch(self, stop: threading.Event, seconds: float) -> None:
         """Look for changed files until told to stop."""
@@ -82,6 +98,7 @@ class _Server:
                 if self.registry.refresh():
                     self.prepare()
             except Exception:
+                self.registry.n_failures += 1
                 _LOGGER.exception("looking for changed files failed; the models in service stay")
 
     def prepare(self) -> None:
@@ -89,8 +106,16 @@ class _Server:
         ready = {}
         for name, served in self.registry.models.items():
             before = self._services.get(name)
-            is_same = before is not None and before.served is served
-            ready[name] = before if before is not None and is_same else make_service(served, self.limits)
+            if before is not None and before.served is served:
+                ready[name] = before
+                continue
+            try:
+                ready[name] = make_service(served, self.limits)
+            except Exception:
+                _LOGGER.exception("%s cannot be served", name)
+                self.registry.n_failures += 1
+                if before is not None:
+                    ready[name] = before
         self._services = ready  # replaced, never changed: a request sees the old or the new one
 
     def find(self, name: str | None) -> Service:
@@ -99,6 +124,8 @@ class _Server:
         if name is None:
             if len(services) == 1:
                 return next(iter(services.values()))
+            if not services:
+                raise RequestError(404, "No model is in service.")
             raise RequestError(404, f"Several models are served; ask /models/NAME/… with one of {sorted(services)}.")
         if name not in services:
             raise RequestError(404, f"No model is called {name[:60]!r}.{did_you_mean(name[:60], services)}")
@@ -112,7 +139,11 @@ class _Server:
         """Read a body within the limits and answer it."""
         body = await self._read_body(request)
         try:
-            content, n_rows = await run_in_threadpool(work, body) if len(body) > _SMALL_BODY else work(body)
+            if len(body) <= _SMALL_BODY:
+                content, n_rows = work(body)
+            else:
+                async with self._large:
+                    content, n_rows = await run_in_threadpool(work, body)
         except NAEError as error:
             raise RequestError(422, str(error)) from error
         self.counters.count_rows(service.served.name, label, n_rows)
@@ -129,11 +160,14 @@ class _Server:
         if announced.isdecimal() and int(announced[:20]) > most:
             raise RequestError(413, f"The body must have at most {most} bytes; {announced[:20]} are announced.")
         parts, size = [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > most:
-                raise RequestError(413, f"The body must have at most {most} bytes; this one has more.")
-            parts.append(part)
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise RequestError(413, f"The body must have at most {most} bytes; this one has more.")
+                parts.append(part)
+        except ClientDisconnect as error:
+            raise RequestError(499, "The client went away before its request was whole.") from error
         return b"".join(parts)
 
 

@@ -39,6 +39,8 @@ class Registry:
 
     def __init__(self, source: Path, models: Mapping[str, Served], *, is_compiled: bool = False) -> None:
         self.source = source
+        self.is_folder = source.is_dir()
+        self._is_gone = False
         self._is_compiled = is_compiled
         self.n_reloads = 0
         self.n_failures = 0
@@ -57,6 +59,9 @@ class Registry:
             raise ConfigError(f"The folder must hold model files (*.nae); {path} holds none.")
         if not path.exists():
             raise FormatError(f"No file is at {path}.")
+        if path.is_dir():
+            for file in files.values():
+                _check_place(file)
         models = {name: _read(name, file, is_compiled=is_compiled) for name, file in files.items()}
         return Registry(path, models, is_compiled=is_compiled)
 
@@ -69,24 +74,23 @@ class Registry:
     def names(self) -> tuple[str, ...]:
         return tuple(self._models)
 
-    @property
-    def is_folder(self) -> bool:
-        return self.source.is_dir()
-
     def refresh(self) -> bool:
         """Read what changed since the last look and return whether anything did.
 
-        A new file is added; one that is gone from the folder is taken out. The file of a single model may vanish for
-        a moment while it is replaced, so that model stays.
+        A new file is added; one that is gone is taken out. The file of a single model may vanish for a moment while it
+        is replaced, so that model goes when its file is missed at two looks.
         """
         files = _files(self.source)
+        was_gone, self._is_gone = self._is_gone, not files
+        if self._is_gone and not (was_gone or self.is_folder):
+            return False
         found: dict[str, Served] = {}
         for name, file in files.items():
             before = self._models.get(name)
             after = self._read_changed(name, file, before)
             if after is not None:
                 found[name] = after
-        if not found or dict(self._models) == found:
+        if dict(self._models) == found:
             return False
         self._models = MappingProxyType(found)
         self.n_reloads += 1
@@ -99,9 +103,12 @@ class Registry:
                 return before
             if self._failed.get(name) == state:
                 return before
+            if self.is_folder:
+                _check_place(file)
             after = _read(name, file, is_compiled=self._is_compiled)
-        except (NAEError, OSError) as error:
-            _LOGGER.warning("%s is not loaded: %s", file, error)
+        except Exception as error:  # whatever a file holds, the others are looked at
+            known = isinstance(error, NAEError | OSError)
+            _LOGGER.warning("%s is not loaded: %s%s", file, "" if known else f"{type(error).__name__}: ", error)
             self.n_failures += 1
             try:
                 self._failed[name] = file_state(file)
@@ -122,6 +129,11 @@ def _files(source: Path) -> dict[str, Path]:
     if source.is_dir():
         return {file.stem: file for file in sorted(source.glob("*.nae")) if file.is_file()}
     return {source.stem: source} if source.exists() else {}
+
+
+def _check_place(file: Path) -> None:
+    if not file.resolve().is_relative_to(file.parent.resolve()):
+        raise FormatError(f"A served file must lie in the folder; {file} is a link out of it.")
 
 
 def _read(name: str, file: Path, *, is_compiled: bool) -> Served:

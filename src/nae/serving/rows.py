@@ -11,23 +11,13 @@ from nae._typing import AnyArray
 from nae.encoding.columns import Columns
 from nae.encoding.schema import Category, Feature, Schema
 from nae.errors import did_you_mean
+from nae.serving.errors import RequestError
+from nae.serving.shape import check_shape
 
-__all__ = ["RequestError", "RowReader", "accepts_numbers"]
+__all__ = ["RowReader", "accepts_numbers"]
 
 _MOST_DIGITS = 400  # of a whole number that a float may hold
 _MOST_SHOWN = 60  # characters of a name that was sent
-
-
-class RequestError(Exception):
-    """A request that cannot be answered: the status, a sentence, and where in the body it is wrong."""
-
-    def __init__(self, status: int, message: str, *, field: str | None = None, row: int | None = None) -> None:
-        super().__init__(message)
-        self.status, self.message, self.field, self.row = status, message, field, row
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the complaint as JSON values."""
-        return {"error": self.message, "field": self.field, "row": self.row}
 
 
 class RowReader:
@@ -43,12 +33,13 @@ class RowReader:
             for feature in schema.features
         }
         row = core_schema.typed_dict_schema(fields, extra_behavior="forbid")
-        rows = core_schema.list_schema(row, min_length=1, max_length=max_rows, strict=True)
+        rows = core_schema.list_schema(row, min_length=1, max_length=max_rows, strict=True, fail_fast=True)
         body = core_schema.typed_dict_schema({"rows": core_schema.typed_dict_field(rows)}, extra_behavior="forbid")
         self._validator = SchemaValidator(body)
 
     def read(self, body: bytes) -> list[dict[str, Any]]:
         """Return the rows of a body, or complain about the first thing that is wrong."""
+        check_shape(body, max_rows=self._max_rows, n_features=len(self._schema.features))
         try:
             rows: list[dict[str, Any]] = self._validator.validate_json(body)["rows"]
         except ValidationError as error:

@@ -1,18 +1,23 @@
 """The process: a socket, uvicorn on it, and an orderly end."""
 
+import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import uvicorn
 
 from nae.errors import ConfigError
 from nae.serving.app import make_app
+from nae.serving.gate import hosts_of
 from nae.serving.limits import Limits
+from nae.serving.protocol import Throttle, make_protocol
 from nae.serving.registry import Registry
 
 __all__ = ["run_server"]
+
+_BACKLOG = 64  # connections that are taken in at once, before one of them can be refused
 
 
 def run_server(
@@ -23,6 +28,8 @@ def run_server(
     port: int = 8000,
     reload_seconds: float | None = 1.0,
     grace_seconds: float = 30.0,
+    token: str | None = None,
+    allow_hosts: Iterable[str] = (),
     announce: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; requests that run are finished first.
@@ -32,26 +39,38 @@ def run_server(
     registry
         The models.
     limits
-        Limits of one request.
+        Limits of requests and connections.
     host, port
         Where to listen: the loopback address unless given; port 0 takes a free one.
     reload_seconds
         How often to look for changed files; None never looks.
     grace_seconds
         How long running requests may take after the signal.
+    token
+        What requests must send as bearer token, except to /healthz; None asks for none.
+    allow_hosts
+        Names that requests may call the server by. On a loopback address those of the loopback are known, and others
+        are turned away; elsewhere any is answered unless names are given.
     announce
         Told the address once it is known.
     """
-    app = make_app(registry, limits, reload_seconds=reload_seconds)
+    limits = limits or Limits()
+    app = make_app(registry, limits, reload_seconds=reload_seconds, token=token, hosts=hosts_of(host, allow_hosts))
     config = uvicorn.Config(
         app,
+        http=make_protocol(limits, _most_connections(limits)),
+        ws="none",
+        backlog=_BACKLOG,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=max(1, round(grace_seconds)),
         server_header=False,
     )
     listener = _listen(host, port)
+    throttles = [(logging.getLogger(name), Throttle()) for name in ("uvicorn.error", "asyncio", "nae.serving")]
     try:
+        for logger, throttle in throttles:
+            logger.addFilter(throttle)
         if announce is not None:
             address = listener.getsockname()
             shown = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -63,6 +82,18 @@ def run_server(
         uvicorn.Server(config).run(sockets=[listener])
     finally:
         listener.close()
+        for logger, throttle in throttles:
+            logger.removeFilter(throttle)
+
+
+def _most_connections(limits: Limits) -> int:
+    """Return the limit, or what the system's limit of open files leaves beside files and those being refused."""
+    try:
+        from resource import RLIMIT_NOFILE, getrlimit
+    except ImportError:  # Windows has no such limit
+        return limits.max_connections
+    files = getrlimit(RLIMIT_NOFILE)[0]
+    return limits.max_connections if files < 0 else max(1, min(limits.max_connections, files - 3 * _BACKLOG))
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -71,7 +102,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(2048)
+        listener.listen(_BACKLOG)
     except OSError as error:
         raise ConfigError(f"Nothing can listen on {host}:{port}; {error.strerror or error}.") from error
     return listener
