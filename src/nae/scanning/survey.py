@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Category, Columns, Feature, Number, Schema, infer_kinds
-from nae.encoding.columns import category_keys, is_missing, numbers
+from nae.encoding.columns import category_keys, is_missing, numbers, rounded_number
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.knots import place_knots
 from nae.encoding.schema import Kind, rank_levels
@@ -33,6 +33,7 @@ class ColumnSurvey:
     def __init__(self, name: str, kind: Kind, reason: str, *, exact: int = EXACT, unit: float = 1.0) -> None:
         self.name, self.kind, self.reason = name, kind, reason
         self.has_missing, self.is_integral = False, True
+        self.rounded: int | None = None  # the first whole number that no float is
         self.values = ValueSketch(exact=exact, unit=unit)
         self.levels = LevelSketch(exact=exact)
 
@@ -44,6 +45,8 @@ class ColumnSurvey:
             self.levels.update(keys, weight)
             return
         values = self._checked(array, chunk)
+        if self.rounded is None:
+            self.rounded = rounded_number(array)
         present = ~np.isnan(values)
         self.has_missing = self.has_missing or not bool(present.all())
         values = values[present]
@@ -54,6 +57,7 @@ class ColumnSurvey:
         """Add what was seen of the same column elsewhere."""
         self.has_missing = self.has_missing or other.has_missing
         self.is_integral = self.is_integral and other.is_integral
+        self.rounded = other.rounded if self.rounded is None else self.rounded
         self.values.merge(other.values)
         self.levels.merge(other.levels)
 
