@@ -19,10 +19,12 @@ __all__ = [
     "names_of",
     "read_classes",
     "read_numbers",
+    "robust_scale",
     "to_array",
 ]
 
 _LARGEST = 1e100  # squares of targets must be finite
+_NORMAL = 2.5631031310892007  # from the first to the last tenth of a normal, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,26 @@ class TargetMoments:
             one * self.level + two * other.level,
             np.logaddexp(np.log(one) + self.log_exposure, np.log(two) + other.log_exposure),
         )
+
+
+def robust_scale(values: Array, weights: Array) -> tuple[float, float]:
+    """Return the median of numbers, and the range without their lowest and highest tenths: 1 for a standard normal.
+
+    Nearly a tenth of the numbers may lie anywhere beyond the others without moving either by much. The quartiles would
+    bear more, but are next to nothing for a target that is zero in most rows and large in the rest.
+
+    Examples
+    --------
+    >>> numbers = np.append(np.linspace(-1, 1, 20), 1e9)
+    >>> median, spread = robust_scale(numbers, np.ones(21))
+    >>> -0.1 < median < 0.1, 0 < spread < 1
+    (True, True)
+    """
+    distinct, inverse = np.unique(values, return_inverse=True)
+    total = np.cumsum(np.bincount(inverse, weights=weights))
+    levels = np.array([0.1, 0.5, 0.9]) * total[-1]
+    low, median, high = distinct[np.searchsorted(total, levels - 1e-12 * total[-1])]
+    return float(median), float(high - low) / _NORMAL
 
 
 def to_array(y: Any) -> AnyArray:

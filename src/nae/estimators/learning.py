@@ -45,6 +45,7 @@ from nae.training import History, TrainingConfig
 from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
 from nae.training.device import fit_in_memory
+from nae.training.losses import ROBUST
 from nae.training.workers import ALONE, Workers
 
 if TYPE_CHECKING:
@@ -237,6 +238,7 @@ class Learner(Parameters):
             roles,
             is_classes=is_classifier(self),
             feature_types=self.feature_types,
+            has_values=getattr(self, "loss", None) in ROBUST,
             is_verbose=bool(self.verbose),
             workers=workers,
         )
