@@ -51,6 +51,8 @@ class TargetMoments:
     mean: Array  # (output,), of target minus offset
     variance: Array  # (output,), of the same
     level: Array  # (output,), mean of the target
+    base: Array  # (output,), mean of the offset
+    size: Array  # (output,), mean size of target and offset together, which their difference is rounded by
     log_exposure: Array  # (output,), logarithm of the mean of exp(offset)
 
     @staticmethod
@@ -58,10 +60,13 @@ class TargetMoments:
         """Return the moments of targets and offsets, (row, output) each."""
         total = float(weight.sum())
         share, rest = weight / total, values - base
-        mean = np.where((rest == rest[0]).all(axis=0), rest[0], share @ rest)  # of equal numbers exactly that
+        mean = share @ rest
+        mean += share @ (rest - mean)  # what rounding a large mean left out
+        mean = np.where((rest == rest[0]).all(axis=0), rest[0], mean)  # of equal numbers exactly that
         most = base.max(axis=0)
         exposure = most + np.log(share @ np.exp(base - most))  # its logarithm, without overflow
-        return TargetMoments(total, mean, share @ (rest - mean) ** 2, share @ values, exposure)
+        size = share @ (np.abs(values) + np.abs(base))
+        return TargetMoments(total, mean, share @ (rest - mean) ** 2, share @ values, share @ base, size, exposure)
 
     def merge(self, other: "TargetMoments") -> "TargetMoments":
         """Return the moments of both tables."""
@@ -73,6 +78,8 @@ class TargetMoments:
             self.mean + two * shift,
             one * self.variance + two * other.variance + one * two * shift**2,
             one * self.level + two * other.level,
+            one * self.base + two * other.base,
+            one * self.size + two * other.size,
             np.logaddexp(np.log(one) + self.log_exposure, np.log(two) + other.log_exposure),
         )
 

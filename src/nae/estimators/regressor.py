@@ -30,6 +30,7 @@ __all__ = ["NAERegressor"]
 
 _LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie")
 _OPTIONS = {"quantile": ("quantile", 0.5), "huber": ("huber_delta", 1.35), "tweedie": ("tweedie_power", 1.5)}
+_ROUNDING = 4 * np.finfo(np.float64).eps  # what subtracting offsets leaves of equal numbers, as a share of their size
 
 
 class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
@@ -282,9 +283,9 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
     """Return where the score starts and how far it reaches: nowhere, where the target is constant."""
     spread = np.sqrt(moments.variance)
-    is_constant = spread <= 1e-12 * np.maximum(np.abs(moments.mean), 1e-300)
+    is_constant = spread <= _ROUNDING * moments.size
     if is_scaled:
-        return Scale(moments.mean, np.where(is_constant, 0.0, spread))
+        return Scale(moments.mean, np.where(is_constant, 0.0, spread), moments.base)
     # Beneath a logarithm the offset must be constant, too: its mean is then that of its exponentials.
     is_constant &= np.isclose(moments.log_exposure, moments.level - moments.mean)
     return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))
@@ -296,4 +297,5 @@ def _robust(scale: Scale, found: Sequence[tuple[float, float]]) -> Scale:
     return Scale(
         np.where(scale.spread > 0, centre, scale.centre),
         np.where((scale.spread > 0) & (spread > 0), spread, scale.spread),
+        scale.base,
     )
