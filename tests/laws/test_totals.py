@@ -11,6 +11,7 @@ import torch
 
 import nae
 from nae import NAEClassifier, NAERegressor
+from nae.encoding.target import robust_scale
 from nae.training import make_loss
 from nae.training.balance import _Rows, _solve_classes, _solve_outputs
 from nae.training.data import Scored
@@ -89,8 +90,7 @@ def test_no_other_intercept_has_a_smaller_loss(loss, how, table, y):
     given = {"sample_weight": WEIGHT, "offset": OFFSET} if how != "plain" else {}
     model = NAERegressor(loss, **OPTIONS.get(loss, {}), **FAST).fit(table, y, **given)
     weight, base = given.get("sample_weight", np.ones(N_ROWS)), given.get("offset", np.zeros(N_ROWS))
-    mean = np.average(y - base, weights=weight)
-    spread = float(np.sqrt(np.average((y - base - mean) ** 2, weights=weight)))
+    spread = robust_scale(y - base, weight)[1]
     assert_least(loss, model.predict(table, offset=base), y, weight, spread=spread)
 
 

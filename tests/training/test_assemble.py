@@ -82,11 +82,14 @@ def test_tables_that_are_not_finite_are_an_error():
         assembled(problem, network=network)
 
 
-def test_tables_beyond_single_precision_are_an_error():
+@pytest.mark.parametrize("spread", [1e60, 1e-60])
+def test_tables_beyond_single_precision_are_kept_in_double(spread):
     problem = Problem()
-    scale = Scale(np.zeros(1), np.array([1e60]))
-    with pytest.raises(TrainingError, match="the tables it left are not finite"):
-        assembled(problem, network=problem.network().float(), scale=scale)
+    network = problem.network().float()
+    assert assembled(problem, network=network).experts.dtype == np.float32
+    model = assembled(problem, network=network, scale=Scale(np.zeros(1), np.array([spread])))
+    assert model.experts.dtype == model.gate.terms.dtype == np.float64
+    assert np.abs(model.experts).max() > 0.01 * spread
 
 
 def test_statistics_are_those_of_the_training_rows():

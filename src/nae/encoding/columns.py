@@ -1,7 +1,8 @@
 """Columns: a table as named one-dimensional numpy arrays, whatever it came from.
 
 A column is one of three kinds of array: float64 (float32 where it came so) with NaN for missing, bool, or object
-holding strings (or other scalars) with None for missing. Everything after this point is numpy.
+holding strings (or other scalars) with None for missing. Whole numbers of 2**53 and more are such scalars: several of
+them are one float. Everything after this point is numpy.
 """
 
 import reprlib
@@ -18,6 +19,7 @@ from nae._typing import AnyArray, Array, IntArray
 from nae.errors import DataError, did_you_mean, listed
 
 __all__ = [
+    "FIRST_ROUNDED",
     "TEMPORAL",
     "Columns",
     "cannot_hold",
@@ -26,8 +28,10 @@ __all__ = [
     "is_number_type",
     "missing_column",
     "numbers",
+    "rounded_number",
 ]
 
+FIRST_ROUNDED = 2**53  # from here on, several whole numbers are one float
 TEMPORAL = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
@@ -101,6 +105,14 @@ def numbers(column: AnyArray, name: str, *, rows: IntArray | None = None) -> Arr
     return out
 
 
+def rounded_number(column: AnyArray) -> int | None:
+    """Return the first whole number of a column that no float is; None where floats hold all of them."""
+    if column.dtype != object:
+        return None
+    whole = (int(value) for value in column if isinstance(value, (int, np.integer)))
+    return next((value for value in whole if abs(value) >= FIRST_ROUNDED and int(float(value)) != value), None)
+
+
 def category_keys(column: AnyArray) -> AnyArray:
     """Return a column as strings, None for missing: 1, 1.0 and True become '1', '1' and 'True'.
 
@@ -159,4 +171,6 @@ def _key(value: object) -> str | None:
         return str(bool(value))
     if isinstance(value, (float, np.floating)):
         return str(int(value)) if float(value).is_integer() else repr(float(str(value)))
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(int(value)) if value == int(value) else repr(float(value))
     return str(value)

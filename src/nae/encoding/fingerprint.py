@@ -1,13 +1,16 @@
 """A fingerprint of the training data: tells whether two models saw the same rows, and nothing about the rows."""
 
 import hashlib
+import sys
 
 import numpy as np
 
-from nae._typing import AnyArray
-from nae.encoding.columns import Columns, category_keys
+from nae._typing import AnyArray, Array
+from nae.encoding.columns import FIRST_ROUNDED, Columns, category_keys, is_missing, is_number_type, numbers
 
 __all__ = ["Fingerprint", "fingerprint", "row_digests"]
+
+_LARGEST = sys.float_info.max
 
 
 def fingerprint(columns: Columns, *others: AnyArray) -> str:
@@ -57,19 +60,42 @@ class _ColumnHash:
     """A column hashed part by part; whether booleans are text is known once a missing one among them is seen."""
 
     def __init__(self) -> None:
-        self._numbers, self._keys = hashlib.sha256(), hashlib.sha256()
-        self._has_text = False
+        self._numbers, self._keys, self._digits = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+        self._has_text = self._has_digits = False
+        self._n_rows = 0
 
     def update(self, array: AnyArray) -> None:
+        if array.dtype == object and _is_wide(array.ravel()):  # other parts of the column may be floats
+            array = self._rounded(array.ravel())
         is_number = array.dtype.kind in "fiub"
+        self._n_rows += len(array)
         if is_number:
             self._numbers.update(_number_bytes(array))
         if not is_number or array.dtype == np.bool_:
             self._keys.update(_key_bytes(array))
         self._has_text = self._has_text or not is_number
 
+    def _rounded(self, array: AnyArray) -> Array:
+        """Return large whole numbers as floats, and note what these leave out."""
+        values = numbers(array, "")
+        for row, value in enumerate(array):
+            if isinstance(value, (int, np.integer)) and value != int(values[row]):
+                self._digits.update(f"{self._n_rows + row}:{value};".encode())
+                self._has_digits = True
+        return values
+
     def digest(self) -> bytes:
-        return (self._keys if self._has_text else self._numbers).digest()
+        found = (self._keys if self._has_text else self._numbers).digest()
+        return found + self._digits.digest() if self._has_digits else found
+
+
+def _is_wide(array: AnyArray) -> bool:
+    """Return whether a column has whole numbers that are objects for their size alone."""
+    present = array[~is_missing(array)]
+    if not all(is_number_type(kind) for kind in {type(value) for value in present}):
+        return False
+    sizes = [abs(int(value)) for value in present if isinstance(value, (int, np.integer))]
+    return FIRST_ROUNDED <= max(sizes, default=0) <= _LARGEST
 
 
 def _number_bytes(array: AnyArray) -> bytes:

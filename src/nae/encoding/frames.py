@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.encoding.columns import Columns, cannot_hold, is_number_type
+from nae.encoding.columns import FIRST_ROUNDED, Columns, cannot_hold, is_number_type
 from nae.errors import DataError
 
 __all__ = ["read_table"]
@@ -96,6 +97,8 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
         return np.asarray(series.to_numpy(), dtype=bool)
     if dtype == nw.Float32:
         return np.asarray(series.to_numpy(), dtype=np.float32)
+    if (dtype.is_integer() or dtype.is_decimal()) and _is_wide(series.drop_nulls()):
+        return _objects([_whole(value) for value in series.to_list()])
     if dtype.is_integer() or dtype.is_float() or dtype.is_decimal():
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype in (nw.Boolean, nw.Categorical, nw.Enum, nw.String):
@@ -107,6 +110,15 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
     if dtype == nw.Unknown:
         raise cannot_hold(name, series.to_native().dtype)
     raise cannot_hold(name, dtype, is_temporal=dtype.is_temporal(), is_nested=dtype.is_nested())
+
+
+def _is_wide(present: Any) -> bool:
+    """Return whether a column has numbers so large that floats would make one of several whole ones."""
+    return len(present) > 0 and max(-int(present.min()), int(present.max())) >= FIRST_ROUNDED
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, Decimal) and value == int(value) else value
 
 
 def _from_mapping(table: Mapping[Any, Any], only: Collection[str] | None) -> Columns:
@@ -152,6 +164,8 @@ def _from_array(table: Any) -> Columns:
         raise DataError(f"Expected 2D array: a table must have two axes (rows, columns); got {values.ndim}.{hint}")
     if np.iscomplexobj(values):
         raise DataError("Complex data not supported: a table must hold real numbers.")
+    if values.dtype.kind in "iu" and values.size and max(-int(values.min()), int(values.max())) >= FIRST_ROUNDED:
+        values = values.astype(object)
     if values.dtype.kind in "fiub":
         same = values if values.dtype in (np.bool_, np.float32) else values.astype(np.float64, copy=False)
         return Columns(tuple(same.T))
@@ -176,8 +190,9 @@ def _stack(table: Any) -> AnyArray:
         array = np.asarray(table)
     except ValueError as error:
         raise DataError(f"A table must have rows of one length; {error}.") from None
-    if array.dtype.kind in "US" and array.ndim == 2 and isinstance(table, Sequence):
-        return np.array([list(row) for row in table], dtype=object)  # keeps the numbers among the text
+    is_mixed = array.dtype.kind in "US" or (array.dtype.kind == "f" and _has_rounded(array))
+    if is_mixed and array.ndim == 2 and isinstance(table, Sequence):
+        return np.array([list(row) for row in table], dtype=object)  # keeps the whole numbers, and those among the text
     return array
 
 
@@ -188,8 +203,13 @@ def _objects(values: Sequence[Any]) -> AnyArray:
     return column
 
 
+def _has_rounded(values: AnyArray) -> bool:
+    """Return whether some floats are so large that several whole numbers are the same one."""
+    return bool((np.abs(values) >= FIRST_ROUNDED).any())
+
+
 def _tighten(column: AnyArray) -> AnyArray:
-    """Return an object column as numbers or bool where all of it is."""
+    """Return an object column as numbers or bool where all of it is; whole numbers too large for floats stay."""
     kinds = {type(value) for value in column}
     if kinds and kinds <= {bool, np.bool_}:
         return column.astype(bool)
@@ -197,7 +217,9 @@ def _tighten(column: AnyArray) -> AnyArray:
         return column.astype(np.float32)
     if kinds and all(is_number_type(kind) for kind in kinds):
         try:
-            return column.astype(np.float64)
+            values = column.astype(np.float64)
         except OverflowError:
             return column
+        is_float = all(issubclass(kind, (float, np.floating)) for kind in kinds)
+        return values if is_float or not _has_rounded(values) else column
     return column

@@ -13,7 +13,7 @@ import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding.cells import Cells
-from nae.encoding.columns import Columns, category_keys, is_missing, numbers
+from nae.encoding.columns import Columns, category_keys, is_missing, numbers, rounded_number
 from nae.encoding.knots import place_knots
 from nae.errors import ConfigError, DataError, FormatError, did_you_mean
 
@@ -28,6 +28,7 @@ __all__ = [
     "build_schema",
     "check_numbers",
     "rank_levels",
+    "rounded_numbers",
 ]
 
 MISSING, UNSEEN, OTHER = "missing", "unseen", "other"
@@ -279,6 +280,13 @@ def check_numbers(columns: Columns, kinds: Sequence[tuple[Kind, str]], rows: Int
     for name, array, (kind, _) in zip(names, columns.arrays, kinds, strict=True):
         if kind != "category":
             _checked_numbers(name, array, kind, rows)
+
+
+def rounded_numbers(features: Sequence[Feature], columns: Columns) -> dict[str, int]:
+    """Return the first whole number that no float is, of every column of a number that has one."""
+    pairs = zip(features, columns.arrays, strict=True)
+    found = {one.name: rounded_number(array) for one, array in pairs if isinstance(one, Number)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _checked_numbers(name: str, array: AnyArray, kind: Kind, rows: IntArray) -> Array:

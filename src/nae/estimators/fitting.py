@@ -249,11 +249,11 @@ def to_tensors(
     if task.loss.name == "cross-entropy":
         target = torch.as_tensor(rows.target)
     else:
-        values = (rows.target - scale.centre) / scale.unit if is_scaled else rows.target
+        values = (rows.target - scale.base - scale.centre) / scale.unit if is_scaled else rows.target
         target = torch.as_tensor(values, dtype=dtype)
     base = None
     if rows.offset is not None:
-        base = torch.as_tensor(rows.offset / scale.unit, dtype=dtype)
+        base = torch.as_tensor((rows.offset - scale.base) / scale.unit, dtype=dtype)
     if not is_scaled:  # the score of training starts at the prior
         prior = torch.as_tensor(scale.centre, dtype=dtype).expand(len(rows), -1)
         base = prior if base is None else base + prior

@@ -17,7 +17,7 @@ from nae.encoding import Columns, infer_kinds
 from nae.encoding.beside import read_offset, read_weight
 from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
-from nae.encoding.schema import check_numbers
+from nae.encoding.schema import check_numbers, rounded_numbers
 from nae.encoding.target import names_of
 from nae.errors import ConfigError, DataError, NAEWarning
 from nae.estimators.fitting import Fitted, Prepared, Rows, Task, fit_model, prepare
@@ -34,6 +34,7 @@ from nae.estimators.reading import (
     read_eval_set,
     remember_columns,
     warn_of_names,
+    warn_of_rounding,
 )
 from nae.estimators.settings import Settings
 from nae.links import link_named
@@ -44,6 +45,7 @@ from nae.training import History, TrainingConfig
 from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
 from nae.training.device import fit_in_memory
+from nae.training.losses import ROBUST
 from nae.training.workers import ALONE, Workers
 
 if TYPE_CHECKING:
@@ -156,6 +158,7 @@ class Learner(Parameters):
         if state is None:
             known = [len(training) - int(is_missing(array).sum()) for array in training.columns.arrays]
             warn_of_names(prepared.schema.features, known, stacklevel=4)
+            warn_of_rounding(rounded_numbers(prepared.schema.features, training.columns), stacklevel=4)
         fitted = fit_in_memory(
             lambda config: self._train(
                 prepared, task, replace(settings, training=config), state, seed=seed, train=train
@@ -235,6 +238,7 @@ class Learner(Parameters):
             roles,
             is_classes=is_classifier(self),
             feature_types=self.feature_types,
+            has_values=getattr(self, "loss", None) in ROBUST,
             is_verbose=bool(self.verbose),
             workers=workers,
         )
@@ -247,6 +251,7 @@ class Learner(Parameters):
         if state is None:  # where levels were too many to be counted, the survey has said so
             known = [one for one, column in zip(schema.features, survey.columns, strict=True) if column.levels.is_exact]
             warn_of_names(known, [survey.n_rows] * len(known), stacklevel=5)
+            warn_of_rounding({c.name: c.rounded for c in survey.columns if c.rounded is not None}, stacklevel=5)
         return ScanPlan(scan, roles, survey, schema, task, settings, class_weight, n_own_rows, workers), state
 
     def _state_to_continue(self, names: tuple[str, ...] | None, n_features: int, task: Task) -> State | None:

@@ -2,7 +2,7 @@
 
 import shlex
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "read_eval_set",
     "remember_columns",
     "warn_of_names",
+    "warn_of_rounding",
 ]
 
 _FEW_NAMES = 20  # levels that a small table may have without a word
@@ -212,6 +213,22 @@ def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int], *, stackle
     warnings.warn(
         f"{subject} to name rows, which says nothing about new ones; drop {'it' if len(names) == 1 else 'them'} "
         f"(nae fit {options}), or ask for a category (feature_types, --category).",
+        NAEWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def warn_of_rounding(found: Mapping[str, int], *, stacklevel: int) -> None:
+    """Warn once of the columns fitted as numbers that hold whole numbers no float is, given with an example of each."""
+    if not found:
+        return
+    listed = ", ".join(f"{name!r} (such as {value})" for name, value in found.items())
+    first = next(iter(found))
+    subject, verb = ("Column", "holds") if len(found) == 1 else ("Columns", "hold")
+    warnings.warn(
+        f"{subject} {listed} {verb} whole numbers beyond 2**53, where floats have gaps; the nearest float is taken. "
+        "Subtract a constant to keep every digit, such as the first moment of timestamps, or pass "
+        f"feature_types={{{first!r}: 'category'}} where they name things.",
         NAEWarning,
         stacklevel=stacklevel + 1,
     )

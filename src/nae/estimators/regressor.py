@@ -13,14 +13,14 @@ from nae._typing import AnyArray, Array
 from nae.encoding import Columns
 from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
-from nae.encoding.target import TargetMoments, check_domain, read_numbers
+from nae.encoding.target import TargetMoments, check_domain, read_numbers, robust_scale
 from nae.errors import ConfigError, DataError, NAEWarning, did_you_mean
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
 from nae.estimators.reading import read_columns
 from nae.quality import explained
 from nae.training.assemble import Scale
-from nae.training.losses import Loss, make_loss
+from nae.training.losses import ROBUST, Loss, make_loss
 
 if TYPE_CHECKING:
     from nae.scanning.chunks import Roles
@@ -30,6 +30,7 @@ __all__ = ["NAERegressor"]
 
 _LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie")
 _OPTIONS = {"quantile": ("quantile", 0.5), "huber": ("huber_delta", 1.35), "tweedie": ("tweedie_power", 1.5)}
+_ROUNDING = 4 * np.finfo(np.float64).eps  # what subtracting offsets leaves of equal numbers, as a share of their size
 
 
 class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
@@ -42,7 +43,9 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     quantile : float
         The quantile of ``loss='quantile'``.
     huber_delta : float
-        Where ``loss='huber'`` turns linear, in standard deviations of the target.
+        Where ``loss='huber'`` turns linear, in units of the target's spread: the range without its lowest and highest
+        tenths, divided by 2.563, which is the standard deviation of a normal target and does not see outliers. The
+        standard deviation stands in where that range is 0.
     tweedie_power : float
         The power of ``loss='tweedie'``, between 1 and 2.
     additivity : float, 'auto' or None
@@ -234,14 +237,21 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         base = np.zeros_like(values) if shift is None else shift
         kept = weight > 0
         moments = TargetMoments.of(values[kept], base[kept], weight[kept])
-        return rows, Task(loss, _scale(moments, is_scaled=loss.is_scaled), target.names)
+        scale = _scale(moments, is_scaled=loss.is_scaled)
+        if loss.name in ROBUST:
+            rest = (values[kept] - base[kept]).T
+            scale = _robust(scale, [robust_scale(column, weight[kept]) for column in rest])
+        return rows, Task(loss, scale, target.names)
 
     def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
         loss = self._loss()
         check_domain(survey.least, loss.domain)
         if survey.target is None:
             raise DataError("A regression needs a target of numbers; the scan has none.")
-        return Task(loss, _scale(survey.target, is_scaled=loss.is_scaled), roles.target), np.empty(0)
+        scale = _scale(survey.target, is_scaled=loss.is_scaled)
+        if loss.name in ROBUST:
+            scale = _robust(scale, [robust_scale(*values.distribution()) for values in survey.target_values])
+        return Task(loss, scale, roles.target), np.empty(0)
 
     def _read_target(self, y: Any, task: Task) -> AnyArray:
         values = read_numbers(y, domain=task.loss.domain).values
@@ -273,9 +283,19 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
     """Return where the score starts and how far it reaches: nowhere, where the target is constant."""
     spread = np.sqrt(moments.variance)
-    is_constant = spread <= 1e-12 * np.maximum(np.abs(moments.mean), 1e-300)
+    is_constant = spread <= _ROUNDING * moments.size
     if is_scaled:
-        return Scale(moments.mean, np.where(is_constant, 0.0, spread))
+        return Scale(moments.mean, np.where(is_constant, 0.0, spread), moments.base)
     # Beneath a logarithm the offset must be constant, too: its mean is then that of its exponentials.
     is_constant &= np.isclose(moments.log_exposure, moments.level - moments.mean)
     return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))
+
+
+def _robust(scale: Scale, found: Sequence[tuple[float, float]]) -> Scale:
+    """Return a scale with medians and spreads that outliers do not move; a spread of 0 stays what it was."""
+    centre, spread = np.array(found).T
+    return Scale(
+        np.where(scale.spread > 0, centre, scale.centre),
+        np.where((scale.spread > 0) & (spread > 0), spread, scale.spread),
+        scale.base,
+    )

@@ -2,9 +2,10 @@
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def survey_roles(
     *,
     is_classes: bool,
     feature_types: FeatureTypes,
+    has_values: bool,
     is_verbose: bool,
     workers: Workers = ALONE,
 ) -> tuple[Scan, Survey, int]:
@@ -61,7 +63,10 @@ def survey_roles(
     scan = scan if is_classes else scan.with_numbers(roles.target)
     scan = scan.with_numbers([*roles.offset, *((roles.weight,) if roles.weight else ())])
     with reported(scan, is_verbose=is_verbose) as shown:
-        survey, n_own_rows = _survey_together(shown, roles, workers, is_classes=is_classes, feature_types=feature_types)
+        read = partial(
+            survey_rows, shown, roles, is_classes=is_classes, feature_types=feature_types, has_values=has_values
+        )
+        survey, n_own_rows = _survey_together(read, workers, is_classes=is_classes)
     if survey.bad_rows.count:
         warnings.warn(str(survey.bad_rows), NAEWarning, stacklevel=6)
     crowded = [column.name for column in survey.columns if not column.levels.is_exact]
@@ -75,13 +80,11 @@ def survey_roles(
     return scan, survey, n_own_rows
 
 
-def _survey_together(
-    scan: Scan, roles: Roles, workers: Workers, *, is_classes: bool, feature_types: FeatureTypes
-) -> tuple[Survey, int]:
+def _survey_together(read: Callable[[], Findings], workers: Workers, *, is_classes: bool) -> tuple[Survey, int]:
     """Survey this worker's rows and merge with what the others found; a complaint of one is raised by all."""
     own: Findings | NAEError
     try:
-        own = survey_rows(scan, roles, is_classes=is_classes, feature_types=feature_types)
+        own = read()
     except NAEError as error:
         if workers.count == 1:
             raise

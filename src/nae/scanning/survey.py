@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Category, Columns, Feature, Number, Schema, infer_kinds
-from nae.encoding.columns import category_keys, is_missing, numbers
+from nae.encoding.columns import category_keys, is_missing, numbers, rounded_number
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.knots import place_knots
 from nae.encoding.schema import Kind, rank_levels
@@ -33,6 +33,7 @@ class ColumnSurvey:
     def __init__(self, name: str, kind: Kind, reason: str, *, exact: int = EXACT, unit: float = 1.0) -> None:
         self.name, self.kind, self.reason = name, kind, reason
         self.has_missing, self.is_integral = False, True
+        self.rounded: int | None = None  # the first whole number that no float is
         self.values = ValueSketch(exact=exact, unit=unit)
         self.levels = LevelSketch(exact=exact)
 
@@ -44,6 +45,8 @@ class ColumnSurvey:
             self.levels.update(keys, weight)
             return
         values = self._checked(array, chunk)
+        if self.rounded is None:
+            self.rounded = rounded_number(array)
         present = ~np.isnan(values)
         self.has_missing = self.has_missing or not bool(present.all())
         values = values[present]
@@ -54,6 +57,7 @@ class ColumnSurvey:
         """Add what was seen of the same column elsewhere."""
         self.has_missing = self.has_missing or other.has_missing
         self.is_integral = self.is_integral and other.is_integral
+        self.rounded = other.rounded if self.rounded is None else self.rounded
         self.values.merge(other.values)
         self.levels.merge(other.levels)
 
@@ -116,6 +120,7 @@ class Survey:
     weight: float  # of all rows
     is_whole: bool  # all weights are whole numbers
     target: TargetMoments | None  # of a regression
+    target_values: tuple[ValueSketch, ...]  # target minus offset per output, where they were asked for
     least: float  # smallest target of a regression
     classes: AnyArray  # labels in ascending order; none for a regression
     class_weight: Array  # weight of every class
@@ -134,7 +139,9 @@ class Survey:
 class Findings:
     """What some of the rows hold; those of two parts of a table merge, wherever they were found."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_values: bool = False) -> None:
+        self.has_values = has_values  # of the target, besides its moments
+        self.target_values: tuple[ValueSketch, ...] = ()
         self.columns: list[ColumnSurvey] = []
         self.bad_rows = BadRows()
         self.n_rows, self.weight, self.is_whole = 0, 0.0, True
@@ -155,6 +162,8 @@ class Findings:
         moments = TargetMoments.of(values, base, chunk.weight)
         self.moments = moments if self.moments is None else self.moments.merge(moments)
         self.least = min(self.least, float(values.min()))
+        if self.has_values:
+            self._sketch_target(values - base, None if roles.weight is None else chunk.weight)
 
     def merge(self, other: "Findings") -> None:
         """Add what was found in other rows of the same table."""
@@ -171,6 +180,11 @@ class Findings:
         else:
             self.moments = self.moments.merge(other.moments)
         self.least = min(self.least, other.least)
+        if not self.target_values:
+            self.target_values = other.target_values
+        elif other.target_values:
+            for mine, theirs in zip(self.target_values, other.target_values, strict=True):
+                mine.merge(theirs)
         for label, weight in other.classes.items():
             self.classes[label] = self.classes.get(label, 0.0) + weight
         self.labels += other.labels
@@ -190,11 +204,18 @@ class Findings:
             self.weight,
             self.is_whole,
             self.moments,
+            self.target_values,
             self.least,
             classes,
             np.array([self.classes[label] for label in classes.tolist()]),
             self.bad_rows,
         )
+
+    def _sketch_target(self, values: Array, weight: Array | None) -> None:
+        unit = 1.0 if weight is None else float(weight.mean())
+        self.target_values = self.target_values or tuple(ValueSketch(unit=unit) for _ in values.T)
+        for sketch, column in zip(self.target_values, values.T, strict=True):
+            sketch.update(column, weight)
 
     def _count_classes(self, chunk: Chunk, name: str) -> None:
         labels = chunk.target[0]
@@ -210,10 +231,12 @@ class Findings:
         self.labels.append(found[:1])  # remembers the type
 
 
-def survey_rows(scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes) -> Findings:
-    """Read all rows once and return what they hold."""
+def survey_rows(
+    scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes, has_values: bool = False
+) -> Findings:
+    """Read all rows once and return what they hold; of a target's values only their moments, unless asked."""
     kinds = _kinds(scan, roles.features, feature_types)
-    found = Findings()
+    found = Findings(has_values=has_values)
     for chunk in read_chunks(scan, roles, "surveying", bad_rows=found.bad_rows):
         weight = None if roles.weight is None else chunk.weight
         if not found.columns:

@@ -99,7 +99,8 @@ def _value_schema(feature: Feature) -> core_schema.CoreSchema:
     if isinstance(feature, Category):
         if set(feature.levels) <= {"True", "False"}:
             return _either("text, true or false", text, core_schema.bool_schema(strict=True))
-        return _either("text or a number", text, number) if accepts_numbers(feature) else text
+        whole = core_schema.int_schema(strict=True)  # the digits of an identifier may be more than a float has
+        return _either("text or a number", text, whole, number) if accepts_numbers(feature) else text
     return core_schema.bool_schema(strict=True) if feature.is_boolean else number
 
 
@@ -118,7 +119,8 @@ def _column(feature: Feature, values: list[Any]) -> AnyArray:
 
 
 def _whole_number(digits: str) -> float:
-    return float(digits) if len(digits) < _MOST_DIGITS else math.inf
+    is_finite = len(digits) < _MOST_DIGITS and math.isfinite(float(digits))
+    return int(digits) if is_finite else math.inf
 
 
 def _is_number(text: str) -> bool:

@@ -19,6 +19,8 @@ from nae.tables.statistics import slot_weights
 
 __all__ = ["Scale", "assemble", "padded_slots"]
 
+_LARGE = 1e30  # contributions may be thousands of times as large, and single precision ends at 3.4e38
+
 
 @dataclass(frozen=True, eq=False)
 class Scale:
@@ -26,11 +28,18 @@ class Scale:
 
     centre: Array  # (output,)
     spread: Array  # (output,), 0 where there is nothing to learn and the score is the centre
+    base: Array | float = 0.0
+    """(output,), taken from targets and offsets alike for training: their difference keeps it, single precision not."""
 
     @property
     def unit(self) -> Array:
         """What targets and offsets are divided by for training: the spread, or 1 where it is 0."""
         return np.where(self.spread > 0, self.spread, 1.0)
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether tables on the scale of the model need double precision: their numbers may be beyond single."""
+        return bool((self.unit > _LARGE).any() or (self.unit < 1 / _LARGE).any())
 
 
 def padded_slots(schema: Schema) -> IntArray:
@@ -79,7 +88,7 @@ def assemble(
         training=training or {},
     )
     model = _centre(model, cells, weights)
-    is_double = network.intercept.dtype == torch.float64
+    is_double = network.intercept.dtype == torch.float64 or scale.is_extreme
     model = model if is_double else _to_single(model)
     if not all(np.isfinite(array).all() for array in (model.experts, model.intercept, model.gate.terms)):
         raise TrainingError(

@@ -17,7 +17,7 @@ from nae._typing import Array
 from nae.errors import ConfigError, did_you_mean
 from nae.links import LINKS
 
-__all__ = ["LOSSES", "Loss", "make_loss"]
+__all__ = ["LOSSES", "ROBUST", "Loss", "make_loss"]
 
 
 Excess = Callable[[Array, Array], tuple[Array, Array]]  # score, target -> excess, slope; (B, O) each
@@ -130,6 +130,8 @@ def _class_excess(score: Array, target: Array) -> tuple[Array, Array]:
 
 
 LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie", "logistic", "cross-entropy")
+
+ROBUST = ("absolute", "huber", "quantile")  # these bear a few targets far out, and so must what they are measured in
 
 
 def make_loss(name: str, *, quantile: float = 0.5, power: float = 1.5, delta: float = 1.35) -> Loss:

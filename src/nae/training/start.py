@@ -207,7 +207,9 @@ class _Problem:
         gradient = gradient + (penalty.view(-1, 1, 1) * found).permute(1, 2, 0)
         bent = torch.einsum("boc,bp->ocpb", curvature * weight, self.columns)
         matrix = bent @ self.columns + torch.diag(penalty)
-        step: Tensor = torch.linalg.solve(matrix, gradient.unsqueeze(-1)).squeeze(-1)
+        step: Tensor = torch.linalg.solve_ex(matrix, gradient.unsqueeze(-1))[0].squeeze(
+            -1
+        )  # no number where it overflows
         return step.permute(2, 0, 1)
 
     def _objective(self, coefficients: Tensor, penalty: Tensor) -> Tensor:
