@@ -1,9 +1,11 @@
 """Files: found, opened and read in pieces; what cannot be parsed is named, and never dropped in silence."""
 
 import gzip
+import weakref
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset as ds
 import pyarrow.feather
 import pyarrow.parquet
@@ -148,3 +150,29 @@ def test_column_types_are_checked(tmp_path):
     with pytest.raises(DataError, match="no column 'z'"):
         nae.scan(tmp_path / "t.csv", column_types={"z": "text"})
     assert nae.scan(tmp_path / "t.csv", column_types={"x": "text"}).files.types(["x"]) == [pa.string()]
+
+
+def test_no_thread_of_arrow_needs_python_after_a_reading(tmp_path, monkeypatch):
+    """A process that ends while one does is aborted: 'terminate called without an active exception'."""
+    handlers: list[weakref.ref] = []
+    make = pa.csv.ParseOptions
+
+    def parse_options(**given):
+        handlers.append(weakref.ref(given["invalid_row_handler"]))
+        return make(**given)
+
+    monkeypatch.setattr(pa.csv, "ParseOptions", parse_options)
+    rows = "".join(f"{i},{i}\n" for i in range(60))
+    (tmp_path / "plain.csv").write_text(f"a,b\n{rows}")
+    (tmp_path / "doubled.csv").write_text(f"a,a\n{rows}")
+    (tmp_path / "empty.csv").touch()
+    for _ in range(30):
+        source = nae.scan(tmp_path / "plain.csv")
+        assert [one() for one in handlers] == [None] * len(handlers)
+        for _batch in source.batches(["a"]):
+            break  # in the middle
+        assert [one() for one in handlers] == [None] * len(handlers)
+        for name in ("doubled", "empty"):
+            with pytest.raises(DataError):
+                nae.scan(tmp_path / f"{name}.csv")
+        assert [one() for one in handlers] == [None] * len(handlers)

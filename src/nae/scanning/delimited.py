@@ -1,7 +1,11 @@
 """Delimited text in pieces: every field is read as text first, so that a row that cannot be parsed can be named."""
 
-from collections.abc import Callable, Iterator
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,7 @@ __all__ = ["DelimitedFile", "Handle", "first_bytes", "infer_types"]
 
 _BLOCK = 1 << 22  # bytes parsed at once
 _INFERENCE = 1 << 24  # bytes that decide what a column holds
+_PATIENCE = 5.0  # seconds
 
 Handle = Callable[[BadRow], None]
 
@@ -24,13 +29,9 @@ Handle = Callable[[BadRow], None]
 def infer_types(path: str, delimiter: str) -> dict[str, pa.DataType]:
     """Return what the columns hold, as far as the beginning of a file tells: numbers, booleans or text."""
     try:
-        with pa.csv.open_csv(
-            pa.input_stream(path),
-            read_options=pa.csv.ReadOptions(block_size=_INFERENCE, use_threads=False),
-            parse_options=_parse_options(delimiter, lambda row: "skip"),
-            convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
-        ) as reader:
-            schema = reader.schema
+        convert = pa.csv.ConvertOptions(strings_can_be_null=True)
+        with closing(_stream(path, delimiter, lambda row: None, convert, block_size=_INFERENCE)) as stream:
+            schema = next(stream)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
     twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
@@ -57,10 +58,10 @@ class DelimitedFile:
         """Yield tables and the numbers of their rows in the file; rows that cannot be parsed go to ``handle``."""
         wrong: list[BadRow] = []
         try:
-            with self._open(wrong) as reader:
+            with closing(self._open(wrong)) as stream:
                 n_read = 0  # rows that were split into fields
                 skipped: list[int] = []
-                for batch in reader:
+                for batch in islice(stream, 1, None):
                     for bad in wrong:
                         skipped.append(bad.row)
                         handle(bad)
@@ -70,30 +71,20 @@ class DelimitedFile:
                     yield self._convert(pa.table(batch), numbers, handle)
                 for bad in wrong:
                     handle(bad)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
 
-    def _open(self, wrong: list[BadRow]) -> Any:
-        def remember(row: Any) -> str:
+    def _open(self, wrong: list[BadRow]) -> Generator[Any, None, None]:
+        def remember(row: Any) -> None:
             reason = f"has {row.actual_columns} fields instead of {row.expected_columns}"
             wrong.append(BadRow(self.path, (row.number or 2) - 1, reason))
-            return "skip"
 
-        try:
-            source = pa.input_stream(self.path)
-        except OSError as error:
-            raise DataError(f"{self.path} cannot be read: {error}.") from error
-        return pa.csv.open_csv(
-            source,
-            # One thread, so that rows are counted.
-            read_options=pa.csv.ReadOptions(block_size=_BLOCK, use_threads=False),
-            parse_options=_parse_options(self.delimiter, remember),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=dict.fromkeys(self.types, pa.string()),
-                include_columns=list(self.types),
-                strings_can_be_null=True,
-            ),
+        convert = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(self.types, pa.string()),
+            include_columns=list(self.types),
+            strings_can_be_null=True,
         )
+        return _stream(self.path, self.delimiter, remember, convert, block_size=_BLOCK)
 
     def _convert(self, table: pa.Table, numbers: IntArray, handle: Handle) -> tuple[pa.Table, IntArray]:
         is_good = np.ones(table.num_rows, dtype=bool)
@@ -122,8 +113,41 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return pc.cast(pc.utf8_trim_whitespace(column), kind)
 
 
-def _parse_options(delimiter: str, handler: Callable[[Any], str]) -> Any:
-    return pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=handler)
+def _stream(
+    path: str, delimiter: str, tell: Callable[[Any], None], convert: Any, *, block_size: int
+) -> Generator[Any, None, None]:
+    """Yield the schema of a file, then its batches; ``tell`` is called with every row of another number of fields.
+
+    Arrow reads ahead: a thread of its own may hold the handler of such rows for a moment after the reader is closed,
+    and then needs Python's lock. A process that ends in that moment is aborted, so this waits until it is gone.
+    """
+
+    def skip(row: Any) -> str:
+        tell(row)
+        return "skip"
+
+    held = weakref.ref(skip)
+    try:
+        with pa.csv.open_csv(
+            pa.input_stream(path),
+            read_options=pa.csv.ReadOptions(block_size=block_size, use_threads=False),  # one thread counts rows
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
+            convert_options=convert,
+        ) as reader:
+            try:
+                yield reader.schema
+                yield from reader
+            finally:
+                del reader
+    finally:
+        del skip
+        _wait_until_gone(held)
+
+
+def _wait_until_gone(held: "weakref.ref[Any]") -> None:
+    end = time.monotonic() + _PATIENCE
+    while held() is not None and time.monotonic() < end:
+        time.sleep(0.0005)
 
 
 def _row_numbers(n_before: int, n_rows: int, skipped: list[int]) -> IntArray:
