@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -136,6 +137,30 @@ def test_a_server_started_from_the_command_line_answers_and_stops(folder: Path, 
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0
     assert log.read_text().endswith("stopped.\n")
+
+
+def test_a_server_with_a_token_file_and_a_name_asks_for_both(folder: Path, tmp_path: Path) -> None:
+    log, token = tmp_path / "log", tmp_path / "token"
+    token.write_text("0123456789abcdef\n")
+    options = ["--port", "0", "--token-file", str(token), "--allow-host", "nae.example"]
+    with log.open("wb") as stderr:
+        process = subprocess.Popen([*NAE, "serve", str(folder / "price.nae"), *options], stderr=stderr, env=ENVIRONMENT)
+        wait_until(process, log, "serving price on http://127.0.0.1:")
+        url = log.read_text().split("serving price on ")[1].split()[0]
+
+        def status(**headers: str) -> int:
+            try:
+                request = urllib.request.Request(f"{url}/model", headers=headers)  # noqa: S310
+                with urllib.request.urlopen(request, timeout=30) as found:  # noqa: S310
+                    return found.status
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        opened = {"Authorization": "Bearer 0123456789abcdef"}
+        assert [status(), status(**opened), status(Host="nae.example", **opened)] == [401, 200, 200]
+        assert status(Host="evil.example", **opened) == 421
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -139,6 +139,7 @@ def test_clients_that_go_away_leave_no_traceback(port: int, log: Path) -> None:
     assert "Traceback" not in log.read_text()
 
 
+@pytest.mark.slow
 def test_few_files_silence_neither_the_server_nor_its_log(models: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with process(models / "number.nae", log, Limits(head_seconds=30), n_files=256) as port, ExitStack() as stack:
