@@ -273,3 +273,11 @@ def test_no_target_is_an_error(frame):
 def test_the_name_of_a_column_is_no_target_of_a_table_in_memory():
     with pytest.raises(DataError, match=r"y must hold one target per row; got the text 'price'\. Names .* nae.scan"):
         NAERegressor().fit({"size": [1.0, 2.0], "price": [3.0, 4.0]}, "price")
+
+
+def test_a_column_of_nothing_but_missing_values_may_hold_anything_later():
+    table = pd.DataFrame({"x": np.arange(40.0), "pool": pd.Series([None] * 40, dtype="str")})
+    model = fit(table)
+    later = table.assign(pool=["good", None] * 20)
+    np.testing.assert_array_equal(model.predict(later), model.predict(table))
+    assert not model.contributions(later).feature("pool").any()

@@ -62,8 +62,12 @@ class Number:
     @property
     def is_constant(self) -> bool:
         """Whether training saw one value only, missing counted as one."""
-        is_empty = self.has_missing and not self.integral and not self.knots.any()  # zero would be a whole number
-        return self.n_values == 1 and (is_empty or not self.has_missing)
+        return self.n_values == 1 and (self.is_empty or not self.has_missing)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether training saw nothing but missing values, which have no kind."""
+        return self.has_missing and not self.integral and not self.knots.any()  # zero would be a whole number
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -76,6 +80,8 @@ class Number:
 
     def locate(self, column: AnyArray) -> tuple[IntArray, Array]:
         """Return slot (counted within the feature) and fraction of every value."""
+        if self.is_empty:  # whatever comes is unseen, text too
+            return self.n_values + 1 - is_missing(column).astype(np.int64), np.zeros(len(column))
         values, knots = numbers(column, self.name), self.knots
         missing = np.isnan(values)
         inside = np.clip(np.where(missing, knots[0], values), knots[0], knots[-1])
