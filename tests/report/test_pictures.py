@@ -186,6 +186,7 @@ def test_rows_are_called_as_in_the_file(browser: Any, tmp_path: Path) -> None:
     shown = [text.split()[0] for text in page.locator(".row-button").all_inner_texts()]
     assert shown == ["1200", "1214", "1229"]
     page.locator(".row-button").first.click()
+    page.locator("#what-start option:checked", has_text="row 1200").wait_for(state="attached")  # with the next frame
     assert page.locator("#what-start option:checked").inner_text() == "row 1200"
     page.context.close()
 
