@@ -207,9 +207,8 @@ class _Problem:
         gradient = gradient + (penalty.view(-1, 1, 1) * found).permute(1, 2, 0)
         bent = torch.einsum("boc,bp->ocpb", curvature * weight, self.columns)
         matrix = bent @ self.columns + torch.diag(penalty)
-        step: Tensor = torch.linalg.solve_ex(matrix, gradient.unsqueeze(-1))[0].squeeze(
-            -1
-        )  # no number where it overflows
+        root, _ = torch.linalg.cholesky_ex(matrix)  # no numbers where it overflows
+        step: Tensor = torch.cholesky_solve(gradient.unsqueeze(-1), root).squeeze(-1)
         return step.permute(2, 0, 1)
 
     def _objective(self, coefficients: Tensor, penalty: Tensor) -> Tensor:
