@@ -178,9 +178,9 @@ def _precision(name: str) -> Iterator[None]:
 @torch.no_grad()
 def _rmse(network: Network, test: TrainingRows) -> float:
     network.eval()
-    tables = network.evaluate_knots()
+    evaluation = network.evaluate()
     squares = [
-        (network(part.cells, tables).score.mean(dim=-1) - part.target).square().sum()
+        (evaluation.route(part.cells).score.mean(dim=-1) - part.target).square().sum()
         for part in (test.take(rows) for rows in torch.arange(len(test), device=test.weight.device).split(4096))
     ]
     return float(torch.stack(squares).sum() / len(test)) ** 0.5

@@ -6,7 +6,7 @@ import torch
 
 from nae.encoding import Columns, Schema, build_schema, infer_kinds
 from nae.links import LINKS
-from nae.network import Network, NetworkConfig, piecewise_inputs, quantile_inputs
+from nae.network import ENCODERS, Network, NetworkConfig
 from nae.network.cells import RowCells
 from nae.network.gates import GATES
 from nae.network.routing import ROUTINGS
@@ -31,10 +31,7 @@ def schema(table: Columns) -> Schema:
 
 
 def network_for(config: NetworkConfig, table: Columns, schema: Schema, n_outputs: int) -> Network:
-    if config.encoder == "mlp":
-        inputs = quantile_inputs(schema, table, np.random.default_rng(1))
-    else:
-        inputs = piecewise_inputs(schema, 5)
+    inputs = ENCODERS[config.encoder].make_inputs(schema, table, n_ramps=5, random=np.random.default_rng(1))
     generator = torch.Generator().manual_seed(2)
     network = Network(config, inputs, n_outputs, generator=generator, dtype=torch.float64)
     with torch.no_grad():  # biases and norms start at zero and one, where a lost one would not be missed

@@ -4,16 +4,23 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network import NetworkConfig, mixing
+from nae.network import ENCODERS, NetworkConfig, mixing
 from nae.network.cells import RowCells
 from nae.network.network import Network
 
 N_ROWS, N_FEATURES, N_SLOTS = 70, 5, 9
 
 
-def make_network(gate: str, n_outputs: int, dropout: float = 0.0) -> Network:
+def make_network(gate: str, n_outputs: int, dropout: float = 0.0, encoder: str = "piecewise") -> Network:
     config = NetworkConfig(
-        gate=gate, n_experts=5, n_active=5, hidden_dim=16, gate_rank=6, n_members=3, expert_dropout=dropout
+        encoder=encoder,
+        gate=gate,
+        n_experts=5,
+        n_active=5,
+        hidden_dim=16,
+        gate_rank=6,
+        n_members=3,
+        expert_dropout=dropout,
     )
     inputs = np.random.default_rng(0).normal(size=(N_FEATURES, N_SLOTS, 4))
     generator = torch.Generator().manual_seed(0)
@@ -34,9 +41,9 @@ def rows() -> tuple[RowCells, torch.Tensor]:
 
 def outcome(network: Network, cells: RowCells, weight: torch.Tensor) -> list[torch.Tensor]:
     """Return all that a step looks at, and the gradients of a sum in which each of these has a part."""
-    tables = network.evaluate_knots()
-    routed = network(cells, tables, weight=weight)
-    own = network.own_effect(routed, routed.mean_routing, cells, tables)
+    evaluation = network.evaluate()
+    routed = evaluation.route(cells, weight)
+    own = evaluation.own_effect(routed, routed.mean_routing, cells)
     (routed.score.sin().sum() + (routed.contributions * own).sum() + own.cos().sum()).backward()
     found = [routed.score, routed.contributions, routed.mean_routing, own]
     return [tensor.detach() for tensor in found] + [parameter.grad for parameter in network.parameters()]
@@ -49,7 +56,7 @@ def test_blocks_and_the_whole_agree(
 ) -> None:
     monkeypatch.setattr(mixing, "_BLOCK", 1000 * n_outputs)  # 13 rows each, and a rest
     found = outcome(make_network(gate, n_outputs), *rows)
-    monkeypatch.setattr(Network, "_has_plain_softmax", False)
+    monkeypatch.setattr(Network, "mixes_in_blocks", False)
     expected = outcome(make_network(gate, n_outputs), *rows)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
@@ -60,7 +67,7 @@ def test_dropout_in_blocks_is_that_of_the_whole(
 ) -> None:
     monkeypatch.setattr(mixing, "_BLOCK", 2000)
     found = outcome(make_network("low-rank", 2, dropout=0.25), *rows)
-    monkeypatch.setattr(Network, "_has_plain_softmax", False)
+    monkeypatch.setattr(Network, "mixes_in_blocks", False)
     expected = outcome(make_network("low-rank", 2, dropout=0.25), *rows)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
@@ -68,11 +75,14 @@ def test_dropout_in_blocks_is_that_of_the_whole(
 
 
 @pytest.mark.parametrize("gate", ["additive", "low-rank", "deep", "diagonal"])
-def test_a_member_alone_scores_as_among_the_others(gate: str, rows: tuple[RowCells, torch.Tensor]) -> None:
-    network = make_network(gate, 2)
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+def test_a_member_alone_scores_as_among_the_others(
+    encoder: str, gate: str, rows: tuple[RowCells, torch.Tensor]
+) -> None:
+    network = make_network(gate, 2, encoder=encoder)
     together = network(rows[0]).score
     for member in range(3):
-        torch.testing.assert_close(network.score_member(member, rows[0]), together[..., member : member + 1])
+        torch.testing.assert_close(network.evaluate().score_member(member, rows[0]), together[..., member : member + 1])
 
 
 def test_no_rows_are_fine() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from nae.encoding import Category, Columns, Feature, Schema, build_schema
-from nae.network import Network, NetworkConfig, piecewise_inputs, quantile_inputs
+from nae.network import ENCODERS, Network, NetworkConfig
 from nae.network.network import RowCells
 from nae.training.assemble import padded_slots
 from tests.reference.equations import Block, Model, Outcome, embed, interpolation, run
@@ -48,7 +48,7 @@ def make_setting(
     columns = Columns((first, second, third), ("first", "second", "third"))
     kinds = [("number", ""), ("number", ""), ("category", "")]
     schema = build_schema(columns, kinds, np.ones(24), n_knots=n_knots)
-    inputs = piecewise_inputs(schema, 4) if config.encoder == "piecewise" else quantile_inputs(schema, columns, random)
+    inputs = ENCODERS[config.encoder].make_inputs(schema, columns, n_ramps=4, random=random)
     generator = torch.Generator().manual_seed(3)
     network = Network(config, inputs, n_outputs, generator=generator, dtype=dtype)
     with torch.no_grad():  # nothing may be zero or one by default: a lost bias or scale would go unnoticed

@@ -6,7 +6,7 @@ import torch
 
 from nae.encoding import Columns
 from nae.links import Identity
-from nae.network import NetworkConfig
+from nae.network import ENCODERS, NetworkConfig
 from nae.network.network import Routed
 from nae.tables import TableModel
 from nae.training.assemble import Scale, assemble
@@ -64,9 +64,7 @@ def centred(setting: Setting, rows: list[list[object]]) -> tuple[np.ndarray, np.
 def at_once(setting: Setting) -> Routed:
     """What the network computes for all rows at once, which keeps experts and routing."""
     network, cells = setting.network, setting.cells
-    is_on_rows = network.config.encoder == "mlp"
-    parts = network.evaluate_rows(cells) if is_on_rows else network.interpolate(*network.evaluate_knots(), cells)
-    return network.route(*parts, torch.ones(len(setting.rows), dtype=torch.float64))
+    return network.route(*network.evaluate().at(cells), torch.ones(len(setting.rows), dtype=torch.float64))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -91,7 +89,7 @@ def test_the_network_computes_the_equations(case: str) -> None:
 def test_the_tables_hold_the_equations(case: str) -> None:
     config = config_of(case)
     # A network on rows equals its tables at the knots alone, so there every value gets one.
-    setting = make_setting(config, n_knots=100 if config.encoder == "mlp" else 5)
+    setting = make_setting(config, n_knots=5 if ENCODERS[config.encoder].has_exact_tables else 100)
     model = tables_of(setting)
     values, lower, upper, score = centred(setting, setting.rows)
     found = model.contributions(setting.columns)

@@ -26,7 +26,7 @@ def draw_logits(*shape: int) -> np.ndarray:
 
 
 def equal_weights(logits: torch.Tensor, n_active: int) -> torch.Tensor:
-    return TORCH_ROUTINGS["equal"](logits, n_active, True, 0.1)
+    return TORCH_ROUTINGS["equal"](n_active, 0.1).weights(logits, is_training=True)
 
 
 @pytest.mark.parametrize("n_active", range(1, N_EXPERTS + 1))
@@ -55,7 +55,7 @@ def test_weights_of_tables_and_torch_are_those_of_the_paper(routing, expected, n
     logits = draw_logits(4, N_EXPERTS, 3, 2)
     logits[0, 1:3] = logits[0, :1]  # ties, which the first experts win
     tables = routing(n_active).weights(logits)
-    trained = TORCH_ROUTINGS[routing.name](torch.as_tensor(logits), n_active, True, 0.1).numpy()
+    trained = TORCH_ROUTINGS[routing.name](n_active).weights(torch.as_tensor(logits), is_training=True).numpy()
     for t, i, m in np.ndindex(4, 3, 2):
         weights = expected(logits[t, :, i, m], n_active)
         np.testing.assert_allclose(tables[t, :, i, m], weights, atol=1e-12)
@@ -101,7 +101,7 @@ def test_gumbel_noise_resamples_the_relevance_as_in_equation_23(n_active: int) -
     logits = torch.as_tensor(draw_logits(4, N_EXPERTS, 3, 2))
     with torch.random.fork_rng():
         torch.manual_seed(5)
-        found = TORCH_ROUTINGS["gumbel"](logits, n_active, True, 0.1).numpy()
+        found = TORCH_ROUTINGS["gumbel"](n_active, 0.1).weights(logits, is_training=True).numpy()
         torch.manual_seed(5)
         noise = -torch.empty_like(logits).exponential_().log().numpy()
     for t, i, m in np.ndindex(4, 3, 2):
@@ -115,7 +115,7 @@ def test_the_expert_that_gumbel_noise_favours_is_drawn_from_the_relevance() -> N
     logits = torch.as_tensor(phi).view(1, -1, 1, 1).expand(n_draws, -1, 1, 1)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        drawn = TORCH_ROUTINGS["gumbel"](logits, N_EXPERTS, True, 0.1).argmax(dim=1).numpy()
+        drawn = TORCH_ROUTINGS["gumbel"](N_EXPERTS, 0.1).weights(logits, is_training=True).argmax(dim=1).numpy()
     frequency = np.bincount(drawn.ravel(), minlength=N_EXPERTS) / n_draws
     np.testing.assert_allclose(frequency, softmax(phi), atol=4 * np.sqrt(0.25 / n_draws))
 

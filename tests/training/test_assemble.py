@@ -7,8 +7,9 @@ import torch
 from nae.encoding import Category, Number, Schema
 from nae.errors import TrainingError
 from nae.links import LINKS
+from nae.network.untrained import fill_table
 from nae.tables import TableModel
-from nae.training.assemble import Scale, _fill_untrained, assemble, padded_slots
+from nae.training.assemble import Scale, assemble, padded_slots
 from tests.training.problems import N_ROWS, Problem
 
 
@@ -34,13 +35,13 @@ def test_untrained_slots_are_means_by_weight():
     schema = Schema((Category("a", ("x", "y")), Category("b", ("x", "y"), has_missing=True)))
     table = np.array([[1.0], [4.0], [9.0], [9.0], [10.0], [40.0], [7.0], [9.0]])
     weight = np.array([2.0, 1.0, 0.0, 0.0, 1.0, 1.0, 5.0, 0.0])
-    found = _fill_untrained(table, schema, weight)[:, 0].tolist()
+    found = fill_table(table, schema, weight)[:, 0].tolist()
     assert found == [1, 4, 2, 2, 10, 40, 7, 25]
 
 
 def test_a_feature_of_missing_values_alone_says_the_same_everywhere():
     schema = Schema((Number("a", np.zeros(1), has_missing=True),))
-    table = _fill_untrained(np.array([[1.0], [5.0], [9.0]]), schema, np.array([0.0, 3.0, 0.0]))
+    table = fill_table(np.array([[1.0], [5.0], [9.0]]), schema, np.array([0.0, 3.0, 0.0]))
     assert table[:, 0].tolist() == [5, 5, 5]
 
 

@@ -49,10 +49,18 @@ def test_who_asks_for_a_device_gets_it() -> None:
 
 def test_work_grows_with_members_steps_and_slots() -> None:
     network, training = NetworkConfig(n_members=2), TrainingConfig(batch_size=64, max_epochs=10)
-    base = estimate_work(network, training, n_rows=640, n_slots=1000, n_inputs=50)
-    assert estimate_work(NetworkConfig(n_members=4), training, n_rows=640, n_slots=1000, n_inputs=50) == 2 * base
-    assert estimate_work(network, training, n_rows=1280, n_slots=1000, n_inputs=50) == 2 * base
-    assert estimate_work(network, training, n_rows=640, n_slots=2000, n_inputs=50) > 1.5 * base
+    base = estimate_work(network, training, n_rows=640, shape=(10, 100, 50))
+    assert estimate_work(NetworkConfig(n_members=4), training, n_rows=640, shape=(10, 100, 50)) == 2 * base
+    assert estimate_work(network, training, n_rows=1280, shape=(10, 100, 50)) == 2 * base
+    assert estimate_work(network, training, n_rows=640, shape=(10, 200, 50)) > 1.5 * base
+
+
+def test_on_rows_the_work_grows_with_the_batch_and_not_with_slots() -> None:
+    network, training = NetworkConfig(encoder="mlp"), TrainingConfig(batch_size=64, max_epochs=10)
+    base = estimate_work(network, training, n_rows=640, shape=(10, 100, 50))
+    assert estimate_work(network, training, n_rows=640, shape=(10, 200, 50)) == base
+    whole = TrainingConfig(batch_size=640, max_epochs=10)
+    assert estimate_work(network, whole, n_rows=640, shape=(10, 100, 50)) == base  # a tenth of the steps, of ten times
 
 
 def test_a_batch_that_fits_is_left_as_it_is() -> None:

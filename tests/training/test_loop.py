@@ -208,7 +208,8 @@ def test_what_no_training_row_holds_is_validated_as_the_mean_of_the_rest():
     untouched = n_slots - 1
     assert (share[:, untouched] == 0).all()
     experts, _ = one.network.evaluate_knots()
-    filled, _ = one._filled(*one.network.evaluate_knots())
+    evaluation = one.network.evaluate().filled(one.slot_share)
+    filled = evaluation.experts
     own = experts.view(len(share), n_slots, -1)
     expected = (share[0] / share[0].sum()) @ own[0]
     torch.testing.assert_close(filled.view_as(own)[0, untouched], expected)
@@ -218,7 +219,7 @@ def test_what_no_training_row_holds_is_validated_as_the_mean_of_the_rest():
     slot[:, 0] = untouched  # an unseen value of the first feature
     unseen = type(rows)(type(rows.cells)(slot, rows.cells.fraction * 0), rows.target, rows.weight, None)
     with torch.no_grad():
-        score = one.network(unseen.cells, one._filled(*one.network.evaluate_knots())).score.mean(dim=-1)
+        score = evaluation.route(unseen.cells).score.mean(dim=-1)
     assert one.validate(unseen) == pytest.approx(float(((score - unseen.target) ** 2).mean()))
 
 

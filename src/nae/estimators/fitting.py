@@ -18,7 +18,7 @@ from nae.encoding.fingerprint import row_digests
 from nae.errors import ConfigError, DataError
 from nae.estimators.settings import Settings
 from nae.links import link_named
-from nae.network import Network, piecewise_inputs, quantile_inputs
+from nae.network import ENCODERS, Network
 from nae.network.cells import RowCells
 from nae.tables.model import TableModel
 from nae.training import History, Loss, RowSource, TrainingRows, train
@@ -146,10 +146,9 @@ def prepare(
         kinds = infer_kinds(rows.columns, feature_types)
         schema = build_schema(rows.columns, kinds, rows.weight, counts=rows.count, **settings.table_sizes)
     cells = schema.locate(rows.columns)
-    if settings.network.encoder == "mlp":
-        inputs = quantile_inputs(schema, rows.columns, np.random.default_rng(seed))
-    else:
-        inputs = piecewise_inputs(schema, settings.n_ramps)
+    inputs = ENCODERS[settings.network.encoder].make_inputs(
+        schema, rows.columns, n_ramps=settings.n_ramps, random=np.random.default_rng(seed)
+    )
     mean_weight = float(rows.weight.mean())
     place = place_fit(device, settings, inputs, len(rows))
     source = to_tensors(rows, cells, schema, task, settings, mean_weight=mean_weight).to(place.device)
@@ -221,8 +220,8 @@ def fit_model(
             slot_weight=prepared.slot_weight,
             is_warm=state is not None,
         )
-        is_mlp = settings.network.encoder == "mlp"
-        error = _table_error(network, model, prepared.cells, task.scale) if is_mlp else 0.0
+        is_exact = network.encoder.has_exact_tables
+        error = 0.0 if is_exact else _table_error(network, model, prepared.cells, task.scale)
     arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items() if name != "inputs"}
     return Fitted(model, history, arrays, error)
 
@@ -230,10 +229,7 @@ def fit_model(
 def place_fit(device: str, settings: Settings, inputs: Array, n_rows: int) -> Place:
     """Return where to train, and say why."""
     n_features, n_slots, n_inputs = inputs.shape
-    n_evaluated = settings.training.batch_size if settings.network.encoder == "mlp" else n_slots  # per feature and step
-    work = estimate_work(
-        settings.network, settings.training, n_rows=n_rows, n_slots=n_features * n_evaluated, n_inputs=n_inputs
-    )
+    work = estimate_work(settings.network, settings.training, shape=(n_features, n_slots, n_inputs), n_rows=n_rows)
     place = choose_place(device, work=work, is_small=settings.is_small)
     _LOG.info("training on %s: %s", place.device, place.reason)
     return place

@@ -1,13 +1,9 @@
-"""The network: trunk, experts and gate for all features and members, on knots or on rows.
+"""The network: trunk, experts and gate of all features and members.
 
 Row tensors keep the expert axis second and features and members last, (B, K, O, F, M): reductions over few experts
 with a long contiguous tail are an order of magnitude faster than over a short last axis.
 """
 
-import math
-from dataclasses import dataclass
-
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,30 +11,20 @@ from nae._typing import Array, BoolArray, IntArray
 from nae.network.cells import RowCells
 from nae.network.config import NetworkConfig
 from nae.network.dropout import Dropped, drop
+from nae.network.encoders import ENCODERS, Evaluation
 from nae.network.gates import GATES, Gate
-from nae.network.groups import Groups, group_features
-from nae.network.interpolation import interpolate, interpolate_sum
-from nae.network.mixing import mix_experts
-from nae.network.routing import ROUTINGS, TABLE_ROUTING
-from nae.network.trunk import Trunk, uniform
+from nae.network.groups import Groups
+from nae.network.routed import Routed
+from nae.network.routing import ROUTINGS
+from nae.network.tensors import project, to_numpy, uniform
+from nae.network.trunk import Trunk
 from nae.tables.gates import GateTables
 
 __all__ = ["Network", "Routed", "RowCells"]
 
 
-@dataclass(frozen=True)
-class Routed:
-    """What the network computed for a batch."""
-
-    score: Tensor  # (B, O, M)
-    contributions: Tensor  # (B, O, F, M)
-    mean_routing: Tensor  # (K, F, M), over the rows with their weights
-    experts: Tensor | None = None  # (B, K, O, F, M); it and routing unless experts were mixed a few rows at a time
-    routing: Tensor | None = None  # (B, K, F, M)
-
-
 class Network(nn.Module):
-    """Encoders, experts and gates of all features and members."""
+    """The weights of all features and members, and what they give; the encoder says where they are evaluated."""
 
     inputs: Tensor
     live: Tensor | None  # (F, 1, 1), zero for features that never vary; None where all do
@@ -58,7 +44,8 @@ class Network(nn.Module):
         super().__init__()
         n_features, _, in_dim = inputs.shape
         self.config, self.n_features, self.n_outputs = config, n_features, n_outputs
-        is_paper = config.encoder == "mlp"
+        self.encoder = ENCODERS[config.encoder]
+        self.routing = ROUTINGS[config.routing](config.n_active, config.temperature)
         self.trunk = Trunk(
             config.n_members,
             n_features,
@@ -67,14 +54,13 @@ class Network(nn.Module):
             n_blocks=config.n_blocks,
             norm=config.norm,
             dropout=config.encoder_dropout,
-            is_paper=is_paper,
+            bounds=self.encoder.block_bounds,
             generator=generator,
         )
         width = config.hidden_dim
         columns = (config.n_experts, n_outputs, config.n_members)
-        bound = math.sqrt(6 / (width * config.n_experts)) if is_paper else 0.3 * math.sqrt(3 / width)
+        bound, bias_bound = self.encoder.expert_bounds(n_features, width, config.n_experts)
         self.expert_weight = uniform(n_features, width, *columns, bound=bound, generator=generator)
-        bias_bound = 1 / math.sqrt(n_features * width) if is_paper else 0.0
         self.expert_bias = uniform(n_features, 1, *columns, bound=bias_bound, generator=generator)
         self.gate: Gate = GATES[config.gate](
             config.n_members, n_features, config.n_experts, width, rank=config.gate_rank, generator=generator
@@ -88,40 +74,18 @@ class Network(nn.Module):
         noise = torch.randint(2**62, (), generator=generator) if config.expert_dropout else None
         self.register_buffer("noise", noise, persistent=False)
         self.register_buffer("start", None)
-        self.groups = None if is_paper else group_features(inputs)
+        self.groups = self.encoder.group(inputs)
 
-    def forward(
-        self, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None, *, weight: Tensor | None = None
-    ) -> Routed:
-        """Return scores and contributions of a batch; ``tables`` saves evaluating the knots again."""
-        weight = torch.ones_like(cells.fraction[:, 0]) if weight is None else weight
-        if self.config.encoder == "mlp":
-            return self.route(*self.evaluate_rows(cells), weight)
-        return self._mix(*(tables or self.evaluate_knots()), cells, weight)
+    def forward(self, cells: RowCells, *, weight: Tensor | None = None) -> Routed:
+        """Return scores and contributions of a batch."""
+        return self.evaluate().route(cells, weight)
 
-    def score_member(self, member: int, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None) -> Tensor:
-        """Return the scores of one member alone, (B, O, 1), at its share of the price."""
-        experts, terms = tables or self.evaluate_knots()
-        members = slice(member, member + 1)
-        own = experts.unflatten(1, (-1, self.config.n_members))[:, :, member].contiguous()
-        weight = torch.ones_like(cells.fraction[:, 0])
-        return self._mix(own, terms[members], cells, weight, members).score
+    def evaluate(self) -> Evaluation:
+        """Return the network with the weights that it has now; asking it about several batches saves work."""
+        return self.encoder.evaluate(self)
 
-    def _mix(
-        self, experts: Tensor, terms: Tensor, cells: RowCells, weight: Tensor, members: slice = slice(None)
-    ) -> Routed:
-        """Return contributions and scores from experts and gate terms on slots, of all or some ``members``."""
-        if experts.is_cuda or not self._has_plain_softmax:
-            return self.route(*self.interpolate(experts, terms, cells), weight, members)
-        logits = self.gate.logits(interpolate_sum(terms, cells), members)
-        dropped = self._drop(len(weight), n_members=logits[0].shape[0])
-        contributions, mean_routing = mix_experts(
-            experts, *logits, cells, weight, n_outputs=self.n_outputs, dropped=dropped
-        )
-        return Routed(contributions.sum(dim=2) + self.offset[:, members], contributions, mean_routing)
-
-    def _drop(self, n_rows: int, *, n_members: int) -> Dropped | None:
-        """Draw the weights that a step goes without."""
+    def drop(self, n_rows: int, *, n_members: int) -> Dropped | None:
+        """Draw the expert weights that a step goes without; None if it has them all."""
         # PAPER: an expert's weight is dropped and the rest scaled up; training only, so bounds are not touched.
         if not self.training or self.noise is None:
             return None
@@ -129,16 +93,21 @@ class Network(nn.Module):
         return drop(shape, self.config.expert_dropout, self.noise)
 
     @property
-    def _has_plain_softmax(self) -> bool:
-        config = self.config
-        is_whole = config.n_active == config.n_experts > 1
-        return config.routing == "softmax" and is_whole and self.gate.sums_features
+    def mixes_in_blocks(self) -> bool:
+        """Whether experts can be mixed a few rows at a time: by a softmax over all of them, from summed terms."""
+        is_whole = self.config.n_active == self.config.n_experts > 1
+        return self.routing.is_softmax and is_whole and self.gate.sums_features
+
+    @property
+    def expert_shape(self) -> tuple[int, int, int]:
+        """The numbers of experts, outputs and members."""
+        return self.config.n_experts, self.n_outputs, self.config.n_members
 
     def evaluate_knots(self) -> tuple[Tensor, Tensor]:
         """Return experts (F * S, K * O * M) and gate terms (M, F * S, width) on every slot."""
         if self.groups is None or self.inputs.is_cuda:  # on a GPU, few large products are faster than less work
             hidden = self.trunk(self.inputs)
-            experts, terms = self._experts(hidden), _head(hidden, self.gate.weight)
+            experts, terms = self.to_experts(hidden), self.gate.on_slots(hidden)
         else:
             experts, terms = self._evaluate_groups(self.groups)
         experts = experts.permute(1, 2, 3, 0).flatten(0, 1)  # (F * S, K * O, M)
@@ -175,29 +144,8 @@ class Network(nn.Module):
         n_slots = self.inputs.shape[1]
         hidden = self.trunk.forward_groups(self.inputs, groups)
         weights = [groups.split(weight, 0) for weight in (self.expert_weight.flatten(2, 3), self.gate.weight)]
-        experts, terms = ([_head(*own) for own in zip(hidden, parts, strict=True)] for parts in weights)
+        experts, terms = ([project(*own) for own in zip(hidden, parts, strict=True)] for parts in weights)
         return self._finish(groups.join(experts, n_slots)), groups.join(terms, n_slots)
-
-    def interpolate(self, experts: Tensor, terms: Tensor, cells: RowCells) -> tuple[Tensor, Tensor]:
-        """Return experts (B, K, O, F, M) and summed gate terms (M, B, width) of a batch."""
-        own = self._spread(interpolate(experts, cells))
-        if not self.gate.sums_features:
-            return own, self._own_terms(interpolate(terms.permute(1, 2, 0).flatten(1), cells))
-        return own, interpolate_sum(terms, cells)
-
-    def evaluate_rows(self, cells: RowCells) -> tuple[Tensor, Tensor]:
-        """As :meth:`interpolate`, with the encoders evaluated on the rows themselves (the paper)."""
-        slots, weights = cells.ends()
-        table = self.inputs.flatten(0, 1)
-        rows = (table[slots] * weights.unsqueeze(-1)).sum(dim=2).transpose(0, 1)  # (F, B, in)
-        hidden = self.trunk(rows)
-        experts = self._experts(hidden)
-        own = self._spread(experts.permute(2, 1, 3, 0).flatten(2))
-        if not self.gate.sums_features:
-            return own, self._own_terms(_head(hidden, self.gate.weight).permute(2, 1, 3, 0).flatten(2))
-        # (M, B, F * hidden) @ (M, F * hidden, width): the features are summed by the product itself.
-        units = hidden.permute(0, 2, 1, 3).flatten(2)
-        return own, torch.bmm(units, self.gate.weight.permute(3, 0, 1, 2).flatten(1, 2))
 
     def route(self, experts: Tensor, hidden: Tensor, weight: Tensor, members: slice = slice(None)) -> Routed:
         """Return contributions and scores from experts and summed gate terms of all or some ``members``."""
@@ -206,29 +154,15 @@ class Network(nn.Module):
             routing = torch.ones_like(experts[:, :, 0])
         else:
             logits = torch.add(*self.gate.logits(hidden, members)).permute(1, 2, 0).contiguous()
-            routing = ROUTINGS[config.routing](
-                logits.unflatten(1, (config.n_experts, -1)), config.n_active, self.training, config.temperature
-            )
-        dropped = self._drop(len(routing), n_members=routing.shape[-1])
+            by_expert = logits.unflatten(1, (config.n_experts, -1))
+            routing = self.routing.weights(by_expert, is_training=self.training)
+        dropped = self.drop(len(routing), n_members=routing.shape[-1])
         if dropped is not None:
             routing = dropped.thin(routing)
         contributions = (experts * routing.unsqueeze(2)).sum(dim=1)
         mean_routing = (weight / len(weight) @ routing.flatten(1)).view(routing.shape[1:])
         score = contributions.sum(dim=2) + self.offset[:, members]
         return Routed(score, contributions, mean_routing, experts, routing)
-
-    def own_effect(
-        self, routed: Routed, mean_routing: Tensor, cells: RowCells, tables: tuple[Tensor, Tensor] | None = None
-    ) -> Tensor:
-        """Return each contribution with its feature's mean routing, (B, O, F, M): what context cannot change."""
-        if routed.experts is not None:
-            return (routed.experts * mean_routing.unsqueeze(1)).sum(dim=1)
-        # Interpolation is linear: mixing the experts on the knots saves mixing those of every row.
-        experts, _ = tables or self.evaluate_knots()
-        experts = experts.view(self.n_features, -1, self.config.n_experts, self.n_outputs, self.config.n_members)
-        mixed = (experts * mean_routing.transpose(0, 1).unsqueeze(2).unsqueeze(1)).sum(dim=2)  # (F, S, O, M)
-        own = interpolate(mixed.flatten(0, 1).flatten(1), cells)
-        return own.view(*own.shape[:2], *mixed.shape[2:]).transpose(1, 2)
 
     @torch.no_grad()
     def to_tables(self, padded: IntArray) -> tuple[Array, GateTables, Array]:
@@ -240,48 +174,20 @@ class Network(nn.Module):
         self.eval()
         experts, terms = self.evaluate_knots()
         self.train(was_training)
-        shape = (self.config.n_experts, self.n_outputs, self.config.n_members)
-        mix, mix_bias = getattr(self.gate, "mix", None), getattr(self.gate, "mix_bias", None)
-        gate = GateTables(
-            kind=self.config.gate,
-            terms=_numpy(terms).transpose(1, 2, 0)[padded],
-            bias=_numpy(self.gate.bias),
-            mix=None if mix is None else _numpy(mix),
-            mix_bias=None if mix_bias is None else _numpy(mix_bias)[:, 0].T,
-        )
-        return _numpy(experts)[padded].reshape(len(padded), *shape), gate, _numpy(self.offset)
+        gate = self.gate.to_tables(to_numpy(terms).transpose(1, 2, 0)[padded])
+        return to_numpy(experts)[padded].reshape(len(padded), *self.expert_shape), gate, to_numpy(self.offset)
 
-    @property
-    def table_routing(self) -> str:
-        """The name of the routing that the tables use."""
-        return TABLE_ROUTING[self.config.routing]
-
-    def _experts(self, hidden: Tensor) -> Tensor:
-        """(M, F, N, hidden) -> (M, F, N, K * O)."""
-        return self._finish(_head(hidden, self.expert_weight.flatten(2, 3)))
+    def to_experts(self, hidden: Tensor) -> Tensor:
+        """Return the experts of hidden units: (M, F, N, hidden) -> (M, F, N, K * O)."""
+        return self._finish(project(hidden, self.expert_weight.flatten(2, 3)))
 
     def _finish(self, experts: Tensor) -> Tensor:
         """Add the bias, and leave nothing to features that never vary."""
         experts = experts + self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
         return experts if self.live is None else experts * self.live
 
-    def _spread(self, own: Tensor) -> Tensor:
-        """(B, F, K * O * M) -> (B, K, O, F, M)."""
+    def spread(self, own: Tensor) -> Tensor:
+        """Return the experts of rows by expert: (B, F, K * O * M) -> (B, K, O, F, M)."""
         shape = (self.config.n_experts, self.n_outputs, -1)
         spread: Tensor = own.unflatten(-1, shape).permute(0, 2, 3, 1, 4).contiguous()
         return spread
-
-    def _own_terms(self, own: Tensor) -> Tensor:
-        """(B, F, K * M) -> (M, B, K * F)."""
-        terms: Tensor = own.unflatten(-1, (self.config.n_experts, -1)).permute(3, 0, 2, 1).flatten(2)
-        return terms
-
-
-def _head(hidden: Tensor, weight: Tensor) -> Tensor:
-    """(M, F, N, hidden), (F, hidden, C, M) -> (M, F, N, C)."""
-    each = weight.permute(3, 0, 1, 2)  # (M, F, hidden, C)
-    return torch.bmm(hidden.flatten(0, 1), each.flatten(0, 1)).view(*hidden.shape[:3], -1)
-
-
-def _numpy(tensor: Tensor) -> Array:
-    return tensor.detach().to("cpu", torch.float64).numpy().astype(np.float64)

@@ -1,35 +1,74 @@
-"""Routing in training: the same weights as in :mod:`nae.tables.routing`, with gradients.
+"""Routings in training: from the logits of a gate to the weights of experts, with gradients.
 
-Logits have shape (row, expert, feature, member). Strategies have no weights; ``ROUTINGS`` maps names to functions.
+Logits have shape (row, expert, feature, member). A routing has no weights of its own. Each knows the routing of
+:mod:`nae.tables.routing` that the finished model uses in its place.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-__all__ = ["ROUTINGS", "TABLE_ROUTING"]
+from nae.tables.routing import EqualRouting, SoftmaxRouting
+from nae.tables.routing import Routing as TableRouting
 
-Routing = Callable[[Tensor, int, bool, float], Tensor]
+__all__ = ["ROUTINGS", "Routing"]
 
 
-def _softmax(logits: Tensor, n_active: int, is_training: bool, temperature: float) -> Tensor:
+@dataclass(frozen=True)
+class Routing(ABC):
+    """How the ``n_active`` experts of a feature with the largest logits share its contribution."""
+
+    n_active: int
+    temperature: float = 0.1
+    """Temperature of the noise, for a routing that draws some."""
+
+    name: ClassVar[str]
+    in_tables: ClassVar[type[TableRouting]]
+    """The routing of the finished model."""
+    is_softmax: ClassVar[bool] = False
+    """Whether the weights are a softmax of the logits in training, too."""
+
+    @abstractmethod
+    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+        """Return the weights of the experts, (row, expert, feature, member)."""
+
+
+class Softmax(Routing):
     """Softmax over the active experts, Eq. (4)."""
-    return _mask(logits, n_active).softmax(dim=1)
+
+    name = "softmax"
+    in_tables = SoftmaxRouting
+    is_softmax = True
+
+    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+        return _mask(logits, self.n_active).softmax(dim=1)
 
 
-def _equal(logits: Tensor, n_active: int, is_training: bool, temperature: float) -> Tensor:
+class Equal(Routing):
     """Equal weights over the active experts, Eq. (25): the value ignores the logits, the gradient does not."""
-    return (_mask(logits, n_active) - logits.detach()).softmax(dim=1)
+
+    name = "equal"
+    in_tables = EqualRouting
+
+    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+        return (_mask(logits, self.n_active) - logits.detach()).softmax(dim=1)
 
 
-def _gumbel(logits: Tensor, n_active: int, is_training: bool, temperature: float) -> Tensor:
+class Gumbel(Routing):
     """Softmax, re-sampled with Gumbel noise in training, Eq. (23) (NAE-D)."""
-    masked = _mask(logits, n_active)
-    if not is_training:
-        return masked.softmax(dim=1)
-    noise = -torch.empty_like(logits).exponential_().log()
-    return ((masked.log_softmax(dim=1) + noise) / temperature).softmax(dim=1)
+
+    name = "gumbel"
+    in_tables = SoftmaxRouting
+
+    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+        masked = _mask(logits, self.n_active)
+        if not is_training:
+            return masked.softmax(dim=1)
+        noise = -torch.empty_like(logits).exponential_().log()
+        return ((masked.log_softmax(dim=1) + noise) / self.temperature).softmax(dim=1)
 
 
 def _mask(logits: Tensor, n_active: int) -> Tensor:
@@ -40,5 +79,4 @@ def _mask(logits: Tensor, n_active: int) -> Tensor:
     return logits.masked_fill(idle, -torch.inf)
 
 
-ROUTINGS: dict[str, Routing] = {"softmax": _softmax, "equal": _equal, "gumbel": _gumbel}
-TABLE_ROUTING = {"softmax": "softmax", "equal": "equal", "gumbel": "softmax"}
+ROUTINGS: dict[str, type[Routing]] = {routing.name: routing for routing in (Softmax, Equal, Gumbel)}

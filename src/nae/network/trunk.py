@@ -1,19 +1,18 @@
 """Trunks: per feature and member, a small network from a slot's input to hidden units."""
 
-import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as fn
 from torch import Tensor, nn
 
 from nae.network.groups import Groups
+from nae.network.tensors import uniform
 
-__all__ = ["Block", "Trunk", "uniform"]
+__all__ = ["Block", "Bounds", "Trunk"]
 
-
-def uniform(*shape: int, bound: float, generator: torch.Generator) -> nn.Parameter:
-    """Return a parameter drawn uniformly from [-bound, bound]."""
-    return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound, generator=generator))
+Bounds = Callable[[int, int, int], tuple[float, float]]
+"""From features, inputs and outputs of a block to the bounds between which its weights and biases are drawn."""
 
 
 class Block(nn.Module):
@@ -30,14 +29,12 @@ class Block(nn.Module):
         out_dim: int,
         *,
         norm: str,
-        is_paper: bool,
+        bounds: Bounds,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
         shape = (n_members, n_features)
-        # PAPER: with plain He scales the paper's architecture stops well short of its figures.
-        bound = math.sqrt(6 / (in_dim * out_dim)) if is_paper else math.sqrt(3 / in_dim)
-        bias_bound = 1 / math.sqrt(n_features * in_dim) if is_paper else 1 / math.sqrt(in_dim)
+        bound, bias_bound = bounds(n_features, in_dim, out_dim)
         self.weight = uniform(*shape, in_dim, out_dim, bound=bound, generator=generator)
         self.bias = uniform(*shape, 1, out_dim, bound=bias_bound, generator=generator)
         self.scale = nn.Parameter(torch.ones(*shape, 1, out_dim))
@@ -95,7 +92,7 @@ class Trunk(nn.Module):
         n_blocks: int,
         norm: str,
         dropout: float,
-        is_paper: bool,
+        bounds: Bounds,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
@@ -107,7 +104,7 @@ class Trunk(nn.Module):
                 in_dim if depth == 0 else hidden_dim,
                 hidden_dim,
                 norm=norm,
-                is_paper=is_paper,
+                bounds=bounds,
                 generator=generator,
             )
             for depth in range(n_blocks)

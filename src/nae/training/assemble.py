@@ -12,9 +12,9 @@ from nae.errors import TrainingError
 from nae.explanation.statistics import gather_statistics
 from nae.links import Link
 from nae.network import Network
+from nae.network.untrained import fill_table
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
-from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import slot_weights
 
 __all__ = ["Scale", "assemble", "padded_slots"]
@@ -69,8 +69,8 @@ def assemble(
     """
     experts, gate, intercept = network.to_tables(padded_slots(schema))
     weight = slot_weights(cells, weights, schema.n_slots) if slot_weight is None else slot_weight
-    experts = _fill_untrained(experts, schema, weight, is_warm=is_warm)
-    gate = replace(gate, terms=_fill_untrained(gate.terms, schema, weight, is_warm=is_warm))
+    experts = fill_table(experts, schema, weight, is_warm=is_warm)
+    gate = replace(gate, terms=fill_table(gate.terms, schema, weight, is_warm=is_warm))
     experts = experts * scale.spread[:, None] + 0.0  # -0.0 becomes 0.0
     intercept = intercept.mean(axis=-1) * scale.spread + scale.centre
     if len(classes) > 2:
@@ -80,7 +80,7 @@ def assemble(
         schema=schema,
         experts=experts,
         gate=gate,
-        routing=ROUTINGS[network.table_routing](network.config.n_active),
+        routing=network.routing.in_tables(network.config.n_active),
         intercept=intercept,
         link=link,
         outputs=outputs,
@@ -97,25 +97,6 @@ def assemble(
         )
     statistics = gather_statistics(model, cells, weights)
     return replace(model, statistics=replace(statistics, weight=weight))
-
-
-def _fill_untrained(table: Array, schema: Schema, weight: Array, *, is_warm: bool = False) -> Array:
-    """Fill *unseen*, and *missing* where none was seen, with the frequency-weighted mean of the known values.
-
-    A warm start keeps what an earlier fit learned of values that these rows have not.
-    """
-    for i, feature in enumerate(schema.features):
-        own = table[schema.slots(i)]  # a view
-        known = weight[schema.slots(i)][: feature.n_values]
-        if is_warm and known.sum() == 0 and not feature.is_constant:
-            known = np.ones(feature.n_values)
-        if known.sum() > 0:
-            own[-1] = np.tensordot(known / known.sum(), own[: feature.n_values], axes=1)
-        else:  # nothing but missing values
-            own[:] = own[-2]
-        if not feature.has_missing:
-            own[-2] = own[-1]
-    return table
 
 
 def _centre(model: TableModel, cells: Cells, weights: Array) -> TableModel:

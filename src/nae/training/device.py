@@ -9,7 +9,8 @@ from typing import TypeVar
 import torch
 
 from nae.errors import ConfigError, NAEWarning, TrainingError
-from nae.network import NetworkConfig
+from nae.network import ENCODERS, NetworkConfig
+from nae.network.gates import GATES
 from nae.training.config import TrainingConfig
 
 __all__ = ["Place", "choose_place", "estimate_work", "fit_in_memory"]
@@ -50,14 +51,19 @@ def choose_place(device: str, *, work: float, is_small: bool = False) -> Place:
 
 
 def estimate_work(
-    network: NetworkConfig, training: TrainingConfig, *, n_rows: int, n_slots: int, n_inputs: int
+    network: NetworkConfig, training: TrainingConfig, *, shape: tuple[int, int, int], n_rows: int
 ) -> float:
-    """Return the multiplications of the longest fit: encoders on ``n_slots`` slots in all, then rows, each step."""
-    width = network.n_experts + (network.gate_rank if network.gate in ("low-rank", "deep") else network.n_experts)
-    encoder = n_inputs * network.hidden_dim + network.hidden_dim * (network.hidden_dim + width)
+    """Return the multiplications of the longest fit: in each step blocks, experts and gate, then the rows.
+
+    ``shape`` is that of the network's inputs: (feature, slot, width).
+    """
+    n_features, n_slots, n_inputs = shape
+    n_evaluated = ENCODERS[network.encoder].count_evaluated(n_slots=n_slots, batch_size=training.batch_size)
+    width = network.n_experts + GATES[network.gate].work(network.n_experts, network.gate_rank)
+    block = n_inputs * network.hidden_dim + network.hidden_dim * (network.hidden_dim + width)
     batch = min(training.batch_size, n_rows)
     n_steps = training.max_epochs * max(1, round(n_rows / training.batch_size))
-    return 3.0 * n_steps * network.n_members * (n_slots * encoder + batch * width * 4)
+    return 3.0 * n_steps * network.n_members * (n_features * n_evaluated * block + batch * width * 4)
 
 
 def fit_in_memory(attempt: Callable[[TrainingConfig], Result], config: TrainingConfig, *, n_rows: int) -> Result:

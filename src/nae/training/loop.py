@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nae.errors import TrainingError
-from nae.network.network import Network, Routed
+from nae.network import Evaluation, Network, Routed
 from nae.training.averaging import RunningMean
 from nae.training.checkpoint import (
     Checkpoints,
@@ -161,7 +161,6 @@ class _Run:
                 dtype=parameter.dtype,
             )
         )
-        self.is_on_knots = network.config.encoder != "mlp"
         self.slot_share = _slot_share(network, rows, workers)
         n_members = network.config.n_members
         self.own_fold = torch.arange(n_members, device=parameter.device) % (config.n_folds or n_members)
@@ -245,9 +244,9 @@ class _Run:
         stride = -(-len(rows) // max(1, min(_MEASURED, 4 * _EVALUATED // per_row)))
         some = rows.take(torch.arange(0, len(rows), stride, device=rows.weight.device))
         weight = some.weight / some.weight.mean()
-        tables = self._tables(validation)
-        routed = network(some.cells, tables, weight=weight)
-        own = network.own_effect(routed, routed.mean_routing, some.cells, tables)
+        evaluation = self._evaluation(validation)
+        routed = evaluation.route(some.cells, weight)
+        own = evaluation.own_effect(routed, routed.mean_routing, some.cells)
         return float(measured_additivity(routed.contributions, own, weight))
 
     def train_epoch(self, rows: RowSource, generator: torch.Generator) -> float:
@@ -271,18 +270,16 @@ class _Run:
 
     def step(self, batch: TrainingRows) -> Tensor:
         """Take one step and return the loss before it."""
-        tables = self.network.evaluate_knots() if self.is_on_knots else None
-        routed = self.network(batch.cells, tables, weight=batch.weight)
-        value, objective = self._objective(routed, batch, tables)
+        evaluation = self.network.evaluate()
+        routed = evaluation.route(batch.cells, batch.weight)
+        value, objective = self._objective(routed, batch, evaluation)
         self.optimiser.forget_gradients()
         objective.backward()
         self.workers.average_gradients(self.network.parameters())
         self.optimiser.step()
         return value
 
-    def _objective(
-        self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None
-    ) -> tuple[Tensor, Tensor]:
+    def _objective(self, routed: Routed, batch: TrainingRows, evaluation: Evaluation) -> tuple[Tensor, Tensor]:
         """Return the mean loss (detached) and what is minimised: members' objectives are added, never mixed."""
         config, workers = self.config, self.workers
         score = routed.score if batch.base is None else routed.score + batch.base.unsqueeze(-1)
@@ -293,12 +290,12 @@ class _Run:
         objective = weighted_mean(per_row, batch.weight, workers)  # (M,)
         value = objective.detach().mean()
         if config.variation_penalty and self.network.config.n_experts > 1:
-            objective = objective + config.variation_penalty * self._variation(routed, batch, tables)
+            objective = objective + config.variation_penalty * self._variation(routed, batch, evaluation)
         if config.output_penalty:
             objective = objective + config.output_penalty * output_penalty(routed, batch.weight, workers)
         if self.network.config.n_experts > 1 and (self.dial is not None or config.context_penalty):
             mean_routing = workers.mean(routed.mean_routing)
-            own = self.network.own_effect(routed, mean_routing, batch.cells, tables)
+            own = evaluation.own_effect(routed, mean_routing, batch.cells)
             if self.dial is not None:
                 penalty = self.dial.penalty(routed.contributions, own, batch.weight, workers)
             else:
@@ -306,13 +303,9 @@ class _Run:
             objective = objective + penalty
         return value, objective.sum()
 
-    def _variation(self, routed: Routed, batch: TrainingRows, tables: tuple[Tensor, Tensor] | None) -> Tensor:
-        if tables is None and routed.experts is not None:
-            return variation_penalty(routed.experts, batch.weight, self.workers)
-        config = self.network.config
-        experts, _ = tables or self.network.evaluate_knots()
-        experts = experts.view(-1, config.n_experts, self.network.n_outputs, config.n_members)
-        return variation_penalty(experts, self.slot_share)
+    def _variation(self, routed: Routed, batch: TrainingRows, evaluation: Evaluation) -> Tensor:
+        sample = evaluation.sample_experts(routed, batch.weight, self.slot_share)
+        return variation_penalty(sample.values, sample.weight, self.workers if sample.is_local else ALONE)
 
     def validate(self, validation: TrainingRows | None) -> float | None:
         """Return the validation loss; without rows for it, that of the rows which members hold out."""
@@ -340,43 +333,28 @@ class _Run:
             return None
         network, config = self.network, self.network.config
         network.eval()
-        tables = self._tables(validation)
+        evaluation = self._evaluation(validation)
         per_row = config.n_experts * network.n_outputs * network.n_features
         losses, weights = [], []
         if validation is not None:
             for batch in _chunks(validation, _EVALUATED // (per_row * config.n_members)):
-                score = network(batch.cells, tables).score.mean(dim=-1, keepdim=True)
+                score = evaluation.route(batch.cells).score.mean(dim=-1, keepdim=True)
                 losses.append(self._losses(score, batch))
                 weights.append(batch.weight)
         else:
             for member, rows in enumerate(self.held_out or ()):
                 for batch in _chunks(rows, _EVALUATED // per_row):
-                    losses.append(self._losses(network.score_member(member, batch.cells, tables), batch))
+                    losses.append(self._losses(evaluation.score_member(member, batch.cells), batch))
                     weights.append(batch.weight)
         return torch.cat(losses), torch.cat(weights)
 
-    def _tables(self, validation: TrainingRows | None) -> tuple[Tensor, Tensor] | None:
-        """Return what rows are judged by: experts and gate terms on every slot, None where rows need no slots.
+    def _evaluation(self, validation: TrainingRows | None) -> Evaluation:
+        """Return what rows are judged by.
 
         Validation rows may hold what no training row does: new levels, or the first missing value.
         """
-        if not self.is_on_knots:
-            return None
-        tables = self.network.evaluate_knots()
-        return tables if validation is None else self._filled(*tables)
-
-    def _filled(self, experts: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
-        """Return tables where slots that nothing trains hold the mean of the others, as the model's do."""
-        share = self.slot_share.view(self.network.n_features, -1)
-        weight = share / share.sum(dim=1, keepdim=True)
-        is_empty = (share == 0) & (self.network.inputs == 0).all(dim=-1)
-
-        def fill(table: Tensor) -> Tensor:  # (..., F * S, width)
-            own = table.unflatten(-2, share.shape)
-            mean = (weight.unsqueeze(-1) * own).sum(dim=-2, keepdim=True)
-            return torch.where(is_empty.unsqueeze(-1), mean, own).flatten(-3, -2)
-
-        return fill(experts), fill(terms)
+        evaluation = self.network.evaluate()
+        return evaluation if validation is None else evaluation.filled(self.slot_share)
 
     def _losses(self, score: Tensor, batch: TrainingRows) -> Tensor:
         """Return the loss of every row from one score of each, (B, O, 1)."""
