@@ -12,7 +12,7 @@ import pytest
 import nae
 from nae import NAEClassifier, NAERegressor
 from nae.errors import ConfigError, DataError, NAEWarning
-from nae.training import loop
+from nae.training.engine import TorchEngine
 
 N_ROWS = 900
 FEATURES = ["amount", "count", "town", "is_new"]
@@ -179,7 +179,7 @@ def test_an_interrupted_fit_leaves_no_cache(folder, tmp_path, monkeypatch):
         seen.append(list(tmp_path.iterdir()))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop._Run, "train_epoch", interrupt)
+    monkeypatch.setattr(TorchEngine, "train_epoch", interrupt)
     scan = scan_of(folder, "y", cache_folder=tmp_path)
     with pytest.raises(KeyboardInterrupt):
         NAERegressor(**FAST).fit(scan, y="y")

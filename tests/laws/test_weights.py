@@ -11,7 +11,7 @@ from nae.network import Network, NetworkConfig, piecewise_inputs
 from nae.network.cells import RowCells
 from nae.training import TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
-from nae.training.loop import _Run
+from nae.training.engine import TorchEngine
 
 N_ROWS = 40
 FAST = {"n_members": 1, "max_epochs": 40, "hidden_dim": 8, "n_experts": 3, "random_state": 0}
@@ -117,7 +117,7 @@ def columns() -> Columns:
 
 
 def prepare(columns: Columns, config: TrainingConfig, rows: np.ndarray, weight: np.ndarray, loss: str = "squared"):
-    """Return a run on the given rows and the rows as tensors."""
+    """Return an engine on the given rows and the rows as tensors."""
     schema = build_schema(columns, infer_kinds(columns), np.ones(N_ROWS), n_knots=6)
     cells = schema.locate(columns).take(rows)
     shape = NetworkConfig(n_experts=3, n_active=3, n_members=2, hidden_dim=5)
@@ -131,13 +131,14 @@ def prepare(columns: Columns, config: TrainingConfig, rows: np.ndarray, weight: 
         torch.as_tensor(np.random.default_rng(12).normal(size=(N_ROWS, 1)))[rows],
     )
     network.train()
-    return _Run(network, make_loss(loss), config, training), training
+    generator = torch.Generator().manual_seed(0)
+    return TorchEngine(network, training, None, make_loss(loss), config, generator=generator), training
 
 
-def gradients(run: _Run, batch: TrainingRows) -> list[torch.Tensor]:
+def gradients(engine: TorchEngine, batch: TrainingRows) -> list[torch.Tensor]:
     """Return the loss and the gradient of all parameters; the step size is still zero, so nothing moves."""
-    value = run.step(batch)
-    return [value, *(parameter.grad.clone() for parameter in run.network.parameters())]
+    value = engine.step(batch)
+    return [value, *(parameter.grad.clone() for parameter in engine.network.parameters())]
 
 
 CONFIGS = {
@@ -162,10 +163,10 @@ def test_objective_and_gradient_over_all_rows_equal_those_of_repeated_rows(colum
 @pytest.mark.parametrize("config", ["plain", "penalties"])
 def test_gradients_of_the_batches_of_an_epoch_average_to_that_of_all_rows(columns, config):
     weight = np.random.default_rng(13).uniform(0.2, 3, N_ROWS)
-    run, training = prepare(columns, CONFIGS[config], np.arange(N_ROWS), weight)
-    whole = gradients(run, training)
+    engine, training = prepare(columns, CONFIGS[config], np.arange(N_ROWS), weight)
+    whole = gradients(engine, training)
     order = torch.randperm(N_ROWS, generator=torch.Generator().manual_seed(0)).view(4, -1)
-    parts = [gradients(run, training.take(rows)) for rows in order]
+    parts = [gradients(engine, training.take(rows)) for rows in order]
     for i, expected in enumerate(whole):
         mean = torch.stack([part[i] for part in parts]).mean(dim=0)
         torch.testing.assert_close(mean, expected, rtol=1e-9, atol=1e-12)

@@ -8,7 +8,8 @@ import torch.distributed as dist
 
 from nae.network.cells import RowCells
 from nae.training import TrainingConfig, TrainingRows, make_loss
-from nae.training.loop import _Run
+from nae.training.engine import TorchEngine
+from nae.training.schedule import Cosine
 from nae.training.workers import ALONE, Together, Workers
 from tests.training.problems import Problem
 
@@ -22,16 +23,16 @@ def take_steps(n_steps: int, workers: Workers = ALONE, **config: object) -> dict
     problem = Problem(gate="low-rank")
     network, rows = problem.network().float(), _weighted(problem.rows())
     settings = TrainingConfig(batch_size=_BATCH, warmup_steps=1, **config)
-    run = _Run(network, make_loss("squared"), settings, rows, workers)
     order = torch.Generator().manual_seed(0)
-    for _ in range(n_steps):
+    engine = TorchEngine(network, rows, None, make_loss("squared"), settings, generator=order, workers=workers)
+    schedule = Cosine(settings, engine.n_batches)
+    for number in range(n_steps):
         batch = torch.randperm(len(rows), generator=order)[:_BATCH]
-        run.optimiser.set_rate(run.config.learning_rate * run._rate(run.n_steps))
-        run.step(rows.take(batch[workers.rank :: workers.count]))
-        run.n_steps += 1
+        engine.optimiser.set_rate(settings.learning_rate * schedule.rate(number))
+        engine.step(rows.take(batch[workers.rank :: workers.count]))
     found = {name: tensor.detach().numpy().copy() for name, tensor in network.state_dict().items()}
-    if run.dial is not None:
-        found |= {"log_gamma": run.dial.log_gamma.numpy(), "running": run.dial.running.numpy()}
+    if engine.dial is not None:
+        found |= {name: tensor.numpy() for name, tensor in engine.dial.tensors().items()}
     return found
 
 

@@ -7,7 +7,7 @@ from torch.nn import Parameter
 
 from nae.training import TrainingConfig, make_loss
 from nae.training.averaging import RunningMean
-from nae.training.loop import _Run
+from nae.training.engine import TorchEngine
 from tests.training.problems import N_ROWS, Problem
 
 
@@ -67,17 +67,27 @@ def test_a_kept_mean_goes_on_alike() -> None:
     assert found(first) == found(second)
 
 
-def test_the_loop_judges_and_keeps_the_mean() -> None:
+def test_an_engine_judges_and_keeps_the_mean() -> None:
     problem = Problem()
     rows = problem.folded(np.arange(N_ROWS) % 4)
-    config = TrainingConfig(batch_size=16, warmup_steps=1, learning_rate=0.05, averaged_steps=8)
-    run = _Run(problem.network(), make_loss("squared"), config, rows)
-    run.train_epoch(rows, torch.Generator().manual_seed(0))
-    raw = {name: tensor.clone() for name, tensor in run.network.state_dict().items()}
-    plain = run.validate(None)
-    with run.averaged_weights():
-        averaged = run.validate(None)
-    assert plain != averaged
-    assert all(torch.equal(tensor, raw[name]) for name, tensor in run.network.state_dict().items())
-    run.restore_best()  # no epoch was recorded, so there is none to go back to
-    assert run.validate(None) == averaged
+    engine, plain = (
+        TorchEngine(
+            problem.network(),
+            rows,
+            None,
+            make_loss("squared"),
+            TrainingConfig(batch_size=16, warmup_steps=1, learning_rate=0.05, averaged_steps=n_steps),
+            generator=torch.Generator().manual_seed(0),
+        )
+        for n_steps in (8, None)
+    )
+    for one in (engine, plain):
+        one.train_epoch(lambda _: 0.05)
+    judged = engine.judge().loss
+    assert judged != plain.judge().loss
+    trained = plain.network.state_dict()
+    assert all(torch.equal(tensor, trained[name]) for name, tensor in engine.network.state_dict().items())
+    snapshot = engine.snapshot()
+    engine.finish(None)
+    assert engine.judge().loss == judged
+    assert all(torch.equal(tensor, snapshot[name]) for name, tensor in engine.network.state_dict().items())

@@ -89,3 +89,16 @@ def test_another_file_is_not_the_state_of_a_training(tmp_path: Path) -> None:
     path.write_bytes(b"something else")
     with pytest.raises(FormatError, match="is not the state of a training"):
         read_state(path)
+
+
+def test_the_names_in_a_state_are_those_it_always_had(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    with pytest.raises(ConnectionError):
+        fit(FileCheckpoints(path, fails_after=5), schedule="plateau", averaged_steps=8, additivity=0.9, dropout=0.3)
+    state = read_state(path)
+    assert set(state.values) == {"n_steps", "cooling_from", "cooling_steps", "cooling_reason", "best", "history"}
+    names = {name.split("/")[0] for name in state.tensors}
+    assert {"network", "optimiser", "mean", "generator", "noise", "dial"} <= names <= {*names, "best"}
+    assert {name for name in state.tensors if name.startswith("dial/")} == {"dial/log_gamma", "dial/running"}
+    assert "network/expert_weight" in state.tensors
+    assert "optimiser/0/exp_avg" in state.tensors

@@ -4,7 +4,7 @@ import torch
 from nae.errors import ConfigError, NAEWarning, TrainingError
 from nae.network import NetworkConfig
 from nae.training import TrainingConfig
-from nae.training.device import choose_place, estimate_work, fit_in_memory
+from nae.training.device import choose_place, estimate_work, halve_batch_until_it_fits
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_gpu_is_used_where_it_pays_and_says_so() -> None:
     large, small = choose_place("auto", work=1e13), choose_place("auto", work=1e8)
     assert (large.device.type, large.reason) == ("cuda", "the H200 is faster for a table of this size")
     assert (small.device.type, small.reason) == ("cpu", "so small a table trains faster here than on the H200")
-    assert choose_place("auto", work=1e13, is_small=True).device.type == "cpu"
+    assert choose_place("auto", work=1e13, is_double=True).device.type == "cpu"
 
 
 @pytest.mark.usefixtures("gpu")
@@ -65,14 +65,16 @@ def test_on_rows_the_work_grows_with_the_batch_and_not_with_slots() -> None:
 
 def test_a_batch_that_fits_is_left_as_it_is() -> None:
     tried: list[int] = []
-    assert fit_in_memory(attempt_with_room_for(64, tried), TrainingConfig(batch_size=64), n_rows=1000) == 64
+    assert halve_batch_until_it_fits(attempt_with_room_for(64, tried), TrainingConfig(batch_size=64), n_rows=1000) == 64
     assert tried == [64]
 
 
 def test_too_large_a_batch_is_halved_until_it_fits() -> None:
     tried: list[int] = []
     with pytest.warns(NAEWarning, match="do not fit into the device's memory; training begins again with") as said:
-        found = fit_in_memory(attempt_with_room_for(300, tried), TrainingConfig(batch_size=10**9), n_rows=2000)
+        found = halve_batch_until_it_fits(
+            attempt_with_room_for(300, tried), TrainingConfig(batch_size=10**9), n_rows=2000
+        )
     assert found == 250
     assert tried == [10**9, 1000, 500, 250]
     assert "Batches of 2,000 rows" in str(said[0].message)
@@ -83,4 +85,4 @@ def test_memory_that_is_too_small_for_anything_is_an_error() -> None:
         pytest.warns(NAEWarning, match="do not fit"),
         pytest.raises(TrainingError, match=r"too small even for batches of 31 rows \(CUDA out of memory"),
     ):
-        fit_in_memory(attempt_with_room_for(8, []), TrainingConfig(batch_size=62), n_rows=1000)
+        halve_batch_until_it_fits(attempt_with_room_for(8, []), TrainingConfig(batch_size=62), n_rows=1000)

@@ -24,6 +24,7 @@ from nae.tables.model import TableModel
 from nae.training import History, Loss, RowSource, TrainingRows, train
 from nae.training.assemble import Scale, assemble, padded_slots
 from nae.training.checkpoint import Checkpoints
+from nae.training.data import own_folds
 from nae.training.device import Place, choose_place, estimate_work
 from nae.training.start import fit_start
 from nae.training.workers import ALONE, Workers
@@ -230,7 +231,7 @@ def place_fit(device: str, settings: Settings, inputs: Array, n_rows: int) -> Pl
     """Return where to train, and say why."""
     n_features, n_slots, n_inputs = inputs.shape
     work = estimate_work(settings.network, settings.training, shape=(n_features, n_slots, n_inputs), n_rows=n_rows)
-    place = choose_place(device, work=work, is_small=settings.is_small)
+    place = choose_place(device, work=work, is_double=settings.dtype == torch.float64)
     _LOG.info("training on %s: %s", place.device, place.reason)
     return place
 
@@ -299,7 +300,7 @@ def _begin(network: Network, prepared: Prepared, loss: Loss, n_folds: int | None
     rows, n_members = prepared.source.whole(), network.config.n_members
     if rows is None or (rows.fold is None and prepared.validation is None):
         return
-    own_fold = torch.arange(n_members) % (n_folds or n_members)
+    own_fold = own_folds(n_members, n_folds)
     n_slots = network.inputs.shape[1]
     network.begin_at(fit_start(rows.to(_CPU), prepared.schema, loss, own_fold=own_fold, n_slots=n_slots))
 

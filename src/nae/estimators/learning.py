@@ -44,7 +44,7 @@ from nae.tables.model import TableModel
 from nae.training import History, TrainingConfig
 from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
-from nae.training.device import fit_in_memory
+from nae.training.device import halve_batch_until_it_fits
 from nae.training.losses import ROBUST
 from nae.training.workers import ALONE, Workers
 
@@ -159,7 +159,7 @@ class Learner(Parameters):
             known = [len(training) - int(is_missing(array).sum()) for array in training.columns.arrays]
             warn_of_names(prepared.schema.features, known, stacklevel=4)
             warn_of_rounding(rounded_numbers(prepared.schema.features, training.columns), stacklevel=4)
-        fitted = fit_in_memory(
+        fitted = halve_batch_until_it_fits(
             lambda config: self._train(
                 prepared, task, replace(settings, training=config), state, seed=seed, train=train
             ),
@@ -213,7 +213,7 @@ class Learner(Parameters):
 
             # Several workers would have to agree on a smaller batch: they fail together instead.
             config = plan.settings.training
-            fitted = fit_in_memory(attempt, config, n_rows=survey.n_rows) if is_alone else attempt(config)
+            fitted = halve_batch_until_it_fits(attempt, config, n_rows=survey.n_rows) if is_alone else attempt(config)
             self._keep(
                 fitted,
                 written.prepared,

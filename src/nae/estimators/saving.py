@@ -12,7 +12,6 @@ from nae._typing import AnyArray
 from nae.errors import FormatError, NAEWarning, UserError
 from nae.tables.archive import read_archive, save
 from nae.training import History
-from nae.training.history import Epoch
 
 if TYPE_CHECKING:
     from nae.estimators.base import NAEEstimator
@@ -128,8 +127,7 @@ def decode_classes(encoded: Any, names: tuple[str, ...]) -> AnyArray:
 def _decode_history(encoded: Any) -> History:
     """Return the history of a training."""
     try:
-        found = _decode(encoded)
-        return History(**found | {"epochs": [Epoch(**row) for row in found["epochs"]]})
+        return History.from_dict(_decode(encoded))
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"The history of the training cannot be read ({error!r}).") from error
 

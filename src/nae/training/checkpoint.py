@@ -10,12 +10,11 @@ from torch import Tensor
 
 from nae._optional import require
 from nae.errors import FormatError
-from nae.training.history import Epoch, History
+from nae.training.history import Epoch
 
 __all__ = [
     "Checkpoints",
     "RunState",
-    "read_history",
     "read_state",
     "with_prefix",
     "without_prefix",
@@ -70,8 +69,3 @@ def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tens
     """Return the tensors whose names begin with a prefix, without it."""
     start = f"{prefix}/"
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
-
-
-def read_history(values: Mapping[str, Any]) -> History:
-    """Return a history from its JSON values."""
-    return History(**{**values, "epochs": [Epoch(**row) for row in values["epochs"]]})

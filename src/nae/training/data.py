@@ -10,9 +10,14 @@ from torch import Tensor
 from nae._typing import AnyArray, Array
 from nae.network.cells import RowCells
 
-__all__ = ["VALIDATION_ROWS", "RowSource", "Scored", "TrainingRows"]
+__all__ = ["VALIDATION_ROWS", "RowSource", "Scored", "TrainingRows", "own_folds"]
 
 VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
+
+
+def own_folds(n_members: int, n_folds: int | None) -> Tensor:
+    """Return the fold that each member holds out: in turn, or one of its own if ``n_folds`` is None."""
+    return torch.arange(n_members) % (n_folds or n_members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,10 @@ class TrainingRows:
 
     def whole(self) -> "TrainingRows":
         return self
+
+    def shifted(self, score: Tensor) -> Tensor:
+        """Return scores (B, O, M) of these rows with what is added to them."""
+        return score if self.base is None else score + self.base.unsqueeze(-1)
 
     def is_held_out(self, own_fold: Tensor) -> Tensor | None:
         """Return which member holds out which row, (B, M), from the fold of every member."""

@@ -13,7 +13,7 @@ from nae.network import ENCODERS, NetworkConfig
 from nae.network.gates import GATES
 from nae.training.config import TrainingConfig
 
-__all__ = ["Place", "choose_place", "estimate_work", "fit_in_memory"]
+__all__ = ["Place", "choose_place", "estimate_work", "halve_batch_until_it_fits"]
 
 # A GPU takes about three seconds to wake up and to capture its first step, and then half a millisecond a step; two
 # cores do about 2.6e10 of the multiplications counted below in a second (docs/scaling.md).
@@ -31,10 +31,10 @@ class Place:
     reason: str
 
 
-def choose_place(device: str, *, work: float, is_small: bool = False) -> Place:
+def choose_place(device: str, *, work: float, is_double: bool = False) -> Place:
     """Return where to train.
 
-    ``work`` counts the multiplications of the longest fit; ``is_small`` says that it runs in double precision.
+    ``work`` counts the multiplications of the longest fit. In double precision (``is_double``), a GPU never pays.
     """
     if device not in ("auto", "cpu", "cuda") and not str(device).startswith("cuda:"):
         raise ConfigError(f"device must be 'auto', 'cpu' or 'cuda'; got {device!r}.")
@@ -45,7 +45,7 @@ def choose_place(device: str, *, work: float, is_small: bool = False) -> Place:
     if not torch.cuda.is_available():
         return Place(torch.device("cpu"), "torch sees no GPU")
     name = torch.cuda.get_device_name()
-    if is_small or work < _WORTH_IT:
+    if is_double or work < _WORTH_IT:
         return Place(torch.device("cpu"), f"so small a table trains faster here than on the {name}")
     return Place(torch.device("cuda"), f"the {name} is faster for a table of this size")
 
@@ -66,11 +66,10 @@ def estimate_work(
     return 3.0 * n_steps * network.n_members * (n_features * n_evaluated * block + batch * width * 4)
 
 
-def fit_in_memory(attempt: Callable[[TrainingConfig], Result], config: TrainingConfig, *, n_rows: int) -> Result:
-    """Return what ``attempt`` makes of the settings; where memory runs out, it begins again with half the batch.
-
-    A batch larger than memory is thus the largest one, by halves, that fits.
-    """
+def halve_batch_until_it_fits(
+    attempt: Callable[[TrainingConfig], Result], config: TrainingConfig, *, n_rows: int
+) -> Result:
+    """Return what ``attempt`` makes of the settings. On out-of-memory, halve the batch size and start again."""
     while True:
         try:
             return attempt(config)

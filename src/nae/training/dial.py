@@ -1,14 +1,17 @@
 """The dial: additivity is asked for, and a controller finds the strength of the penalty that gives it."""
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
+from nae.network import Network
+from nae.training.config import TrainingConfig
 from nae.training.penalties import weighted_mean
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["Dial", "context_share", "measured_additivity"]
+__all__ = ["Dial", "context_share", "make_dial", "measured_additivity"]
 
 _SPEED = 0.05  # of the controller, per step
 _FLOOR = 1e-2  # of a variance, where the target's is one
@@ -44,6 +47,33 @@ class Dial:
             self.log_gamma.add_(_SPEED * (self.target - self.running)).clamp_(self.log_least, 4.0)
             gamma = self.log_gamma.exp()
         return gamma * context_share(contributions, own, weight, workers, is_relative=True)
+
+    @property
+    def strength(self) -> float:
+        """The weight of the penalty as it is now."""
+        return float(self.log_gamma.exp())
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the state by name."""
+        return {"log_gamma": self.log_gamma, "running": self.running}
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Put the state back."""
+        for name, tensor in self.tensors().items():
+            tensor.copy_(tensors[name])
+
+
+def make_dial(network: Network, config: TrainingConfig) -> Dial | None:
+    """Return the dial that a training asks for; a single expert per feature is additive anyway and needs none."""
+    if config.additivity is None or network.config.n_experts == 1:
+        return None
+    return Dial(
+        config.additivity,
+        start=config.initial_penalty,
+        least=config.context_penalty,
+        device=network.intercept.device,
+        dtype=network.intercept.dtype,
+    )
 
 
 @torch.no_grad()

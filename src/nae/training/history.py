@@ -1,6 +1,6 @@
 """What happened while training, epoch by epoch: plain data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -62,6 +62,11 @@ class History:
             "kept_share": self.kept_share,
             "kept_validation": self.kept_validation,
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "History":
+        """Return the history that :meth:`to_dict` made the values of."""
+        return cls(**{**values, "epochs": [Epoch(**row) for row in values["epochs"]]})
 
     @property
     def was_asked_to_stop(self) -> bool:

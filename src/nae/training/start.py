@@ -167,11 +167,11 @@ def _directions(values: Tensor) -> Tensor:
 class _Problem:
     """A penalised loss, for several choices of the rows at once."""
 
-    def __init__(self, columns: Tensor, rows: TrainingRows, loss: Loss, chosen: Tensor) -> None:
+    def __init__(self, columns: Tensor, rows: TrainingRows, loss: Loss, is_counted: Tensor) -> None:
         self.columns, self.loss = columns, loss
         self.target = rows.target.double() if rows.target.is_floating_point() else rows.target
         self.base = None if rows.base is None else rows.base.double().unsqueeze(-1)
-        self.weight = rows.weight.double().unsqueeze(-1) * chosen  # (B, C)
+        self.weight = rows.weight.double().unsqueeze(-1) * is_counted  # (B, C)
         self.n_outputs = rows.target.shape[1] if rows.base is None else rows.base.shape[1]
 
     def loss_of(self, coefficients: Tensor) -> float:

@@ -1,0 +1,126 @@
+"""What a step lowers: the loss, and the penalties that were asked for.
+
+A penalty is one line of :data:`PENALTIES`: a function that returns it, or None if the configuration does not ask for
+it. Members' objectives are added up and never mixed, so that each is trained as if it were alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from nae.network import Evaluation, Network, Routed
+from nae.training.config import TrainingConfig
+from nae.training.data import TrainingRows
+from nae.training.dial import Dial, context_share, make_dial
+from nae.training.losses import Loss
+from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
+from nae.training.workers import ALONE, Workers
+
+__all__ = ["PENALTIES", "Objective", "Penalty", "Request", "Step"]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A batch, and what the network makes of it."""
+
+    batch: TrainingRows
+    evaluation: Evaluation
+    routed: Routed
+    workers: Workers
+
+    def own_effect(self) -> Tensor:
+        """Return each contribution with its feature's mean routing, over the rows of all workers."""
+        mean_routing = self.workers.mean(self.routed.mean_routing)
+        return self.evaluation.own_effect(self.routed, mean_routing, self.batch.cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What a training asks for, from which penalties are made."""
+
+    config: TrainingConfig
+    has_experts: bool
+    """Whether a feature has several experts."""
+    slot_weight: Tensor  # (F * S,), how much of the training rows lies at each padded slot, with mean one
+    dial: Dial | None
+
+
+Penalty = Callable[[Step], Tensor]
+"""From a step to a number per member, (M,)."""
+
+
+def _variation(asked: Request) -> Penalty | None:
+    strength = asked.config.variation_penalty
+    if not strength or not asked.has_experts:
+        return None
+
+    def penalty(step: Step) -> Tensor:
+        sample = step.evaluation.sample_experts(step.routed, step.batch.weight, asked.slot_weight)
+        workers = step.workers if sample.is_local else ALONE
+        return strength * variation_penalty(sample.values, sample.weight, workers)
+
+    return penalty
+
+
+def _output(asked: Request) -> Penalty | None:
+    strength = asked.config.output_penalty
+    if not strength:
+        return None
+    return lambda step: strength * output_penalty(step.routed, step.batch.weight, step.workers)
+
+
+def _steered_context(asked: Request) -> Penalty | None:
+    dial = asked.dial
+    if dial is None:
+        return None
+    return lambda step: dial.penalty(step.routed.contributions, step.own_effect(), step.batch.weight, step.workers)
+
+
+def _context(asked: Request) -> Penalty | None:
+    strength = asked.config.context_penalty
+    if asked.dial is not None or not strength or not asked.has_experts:
+        return None
+
+    def penalty(step: Step) -> Tensor:
+        own = step.own_effect()
+        return strength * context_share(step.routed.contributions, own, step.batch.weight, step.workers)
+
+    return penalty
+
+
+PENALTIES: tuple[Callable[[Request], Penalty | None], ...] = (_variation, _output, _steered_context, _context)
+
+
+class Objective:
+    """The loss of a batch and its penalties."""
+
+    def __init__(
+        self,
+        network: Network,
+        loss: Loss,
+        config: TrainingConfig,
+        *,
+        own_fold: Tensor,
+        slot_weight: Tensor,
+        workers: Workers = ALONE,
+    ) -> None:
+        self.network, self.loss, self.own_fold, self.workers = network, loss, own_fold, workers
+        self.dial = make_dial(network, config)
+        asked = Request(config, network.config.n_experts > 1, slot_weight, self.dial)
+        self.penalties = [made for make in PENALTIES if (made := make(asked)) is not None]
+
+    def __call__(self, batch: TrainingRows) -> tuple[Tensor, Tensor]:
+        """Return the mean loss (detached) and what is minimised."""
+        evaluation = self.network.evaluate()
+        routed = evaluation.route(batch.cells, batch.weight)
+        per_row = self.loss.per_row(batch.shifted(routed.score), batch.target)  # (B, M)
+        held_out = batch.is_held_out(self.own_fold)
+        if held_out is not None:
+            per_row = per_row * ~held_out
+        objective = weighted_mean(per_row, batch.weight, self.workers)  # (M,)
+        value = objective.detach().mean()
+        step = Step(batch, evaluation, routed, self.workers)
+        for penalty in self.penalties:
+            objective = objective + penalty(step)
+        return value, objective.sum()
