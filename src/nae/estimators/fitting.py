@@ -243,7 +243,7 @@ def to_tensors(
     dtype = settings.dtype
     position = padded_slots(schema)[cells.slot]
     scale, is_scaled = task.scale, task.loss.is_scaled
-    if task.loss.name == "cross-entropy":
+    if task.loss.has_classes:
         target = torch.as_tensor(rows.target)
     else:
         values = (rows.target - scale.base - scale.centre) / scale.unit if is_scaled else rows.target

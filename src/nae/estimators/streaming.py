@@ -234,7 +234,7 @@ class ScanPlan:
 
     def _packing(self, *, has_folds: bool, is_exact: bool) -> Packing:
         n_outputs, dtype = len(self.task.outputs), self.settings.dtype
-        is_number = self.task.loss.name != "cross-entropy"
+        is_number = not self.task.loss.has_classes
         has_base = bool(self.roles.offset) or not self.task.loss.is_scaled
         return Packing(
             n_features=len(self.schema),

@@ -1,7 +1,7 @@
-"""Which experts' weights are dropped in a step: the same ones on every device.
+"""Which expert weights a step drops: the same ones on every device.
 
-Random bytes come from SplitMix64 (Steele, Lea and Flood, 2014), a hash of a counter. The counter is a tensor, so that
-a step captured on a GPU moves it on, and a training that is cut short goes on with the same noise.
+Random bytes come from SplitMix64 (Steele, Lea and Flood, 2014), which hashes a counter. The counter is a tensor: a step
+that was captured on a GPU moves it on, too, and a training that was interrupted goes on with the same noise.
 """
 
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ _LAST_SHIFT = 31
 
 @dataclass(frozen=True)
 class Dropped:
-    """The weights that are kept, and by how much they are scaled up: nothing is lost in the mean."""
+    """The weights that a step keeps. They are scaled up by a factor, so that the mean stays what it was."""
 
     kept: Tensor  # (B, K, F, M), boolean
     factor: float
 
     def thin(self, routing: Tensor, rows: slice = slice(None)) -> Tensor:
-        """Return the weights of some rows without those that are dropped."""
+        """Return the weights of some rows, with zeros in place of those that are dropped."""
         return routing * self.kept[rows].to(routing.dtype).mul_(self.factor)
 
 
 def drop(shape: torch.Size, share: float, counter: Tensor) -> Dropped | None:
-    """Draw what is dropped, ``share`` of it to the next 256th; None where that is nothing."""
+    """Draw which weights are dropped: ``share`` of them, rounded to a 256th. Return None if that is none of them."""
     n_kept = max(1, round(_CHANCES * (1 - share)))
     if n_kept == _CHANCES:
         return None
@@ -44,7 +44,7 @@ def drop(shape: torch.Size, share: float, counter: Tensor) -> Dropped | None:
 
 
 def _random_bytes(n: int, counter: Tensor) -> Tensor:
-    """Return so many random bytes and move the counter on."""
+    """Return ``n`` random bytes and move the counter on."""
     n_words = -(-n // 8)
     words = torch.arange(n_words, device=counter.device).add_(counter).mul_(_STEP)
     counter += n_words
@@ -54,5 +54,5 @@ def _random_bytes(n: int, counter: Tensor) -> Tensor:
 
 
 def _fold(words: Tensor, n_bits: int) -> Tensor:
-    """Combine each word with itself, shifted to the right; zeros come in from the left."""
+    """Replace each word by its exclusive or with itself, shifted right; zeros come in from the left."""
     return words.bitwise_xor_((words >> n_bits).bitwise_and_(2 ** (64 - n_bits) - 1))

@@ -1,6 +1,7 @@
 """Gates in training: from a row's summed terms to the logits of every feature's experts.
 
-A gate owns the weights that turn hidden units into terms, (F, hidden, width, M), a bias, and whatever follows the sum.
+A gate owns the weights that turn hidden units into terms, (F, hidden, width, M), a bias, and all that follows the sum.
+Everything that depends on the kind of gate is asked of its class.
 """
 
 import math
@@ -20,7 +21,7 @@ __all__ = ["GATES", "AdditiveGate", "DeepGate", "DiagonalGate", "Gate", "LowRank
 
 
 class Gate(nn.Module):
-    """What every gate has; final classes say how wide the terms are, and add what follows the sum."""
+    """What all gates have in common. A final class says how many terms a feature has and what follows their sum."""
 
     name: ClassVar[str]
     sums_features: ClassVar[bool] = True
@@ -69,7 +70,10 @@ class Gate(nn.Module):
         return torch.bmm(units, self.weight.permute(3, 0, 1, 2).flatten(1, 2))
 
     def logits(self, hidden: Tensor, members: slice = slice(None)) -> tuple[Tensor, Tensor]:
-        """(M, B, width) -> (M, B, K * F), and a bias (M, 1, K * F) to add; ``members`` are those of ``hidden``."""
+        """Return logits (M, B, K * F) of summed terms (M, B, width), and a bias (M, 1, K * F) to be added.
+
+        ``members`` are those that ``hidden`` belongs to.
+        """
         return hidden, self._bias(members)
 
     def to_tables(self, terms: Array) -> GateTables:
@@ -81,13 +85,13 @@ class Gate(nn.Module):
 
 
 class AdditiveGate(Gate):
-    """Every feature adds its own terms to every logit: Eq. (3) of the paper."""
+    """Every feature adds terms to every logit: Eq. (3) of the paper."""
 
     name = "additive"
 
 
 class DiagonalGate(Gate):
-    """Each feature's terms go to its own logits alone (NAE-D)."""
+    """The terms of a feature go to its own logits alone (NAE-D)."""
 
     name = "diagonal"
     sums_features = False
@@ -103,13 +107,16 @@ class DiagonalGate(Gate):
         return self._own(self.on_slots(hidden).permute(2, 1, 3, 0).flatten(2))
 
     def _own(self, terms: Tensor) -> Tensor:
-        """(B, F, K * M) -> (M, B, K * F)."""
+        """Return the terms as logits: (B, F, K * M) -> (M, B, K * F)."""
         own: Tensor = terms.unflatten(-1, (self.n_experts, -1)).permute(3, 0, 2, 1).flatten(2)
         return own
 
 
 class LowRankGate(Gate):
-    """The sum lives in ``rank`` numbers; a linear map gives the logits. Grows with features, not their square."""
+    """The terms are summed as ``rank`` numbers, and a linear map gives the logits: weights grow with the features.
+
+    The weights of an additive gate grow with the square of the features.
+    """
 
     name = "low-rank"
     is_deep: ClassVar[bool] = False

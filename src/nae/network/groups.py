@@ -1,4 +1,7 @@
-"""Features of about as many slots, evaluated together: to pad a yes or no to the knots of a number is wasted work."""
+"""Groups of features with about as many slots, which are evaluated together.
+
+A boolean has a few slots and a number has a hundred. A boolean that is padded to a hundred slots is mostly wasted work.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +20,7 @@ _WORTH_IT = 0.7  # groups must leave at most this much of the work
 
 @dataclass(frozen=True)
 class Groups:
-    """How features are grouped, and what each group uses of the padded inputs."""
+    """The groups of features, and the part of the padded inputs that each group uses."""
 
     order: Tensor  # (F,), the features, group after group
     sizes: tuple[int, ...]  # features of every group
@@ -25,7 +28,7 @@ class Groups:
     columns: tuple[Tensor, ...]  # positions of inputs that are not zero everywhere
 
     def split(self, tensor: Tensor, dim: int) -> tuple[Tensor, ...]:
-        """Return the parts of the groups: one gather, so that the gradient is one, too."""
+        """Return a tensor's part for each group. This is a single gather, and so is its gradient."""
         parts: tuple[Tensor, ...] = tensor.index_select(dim, self.order).split(self.sizes, dim)
         return parts
 
@@ -35,7 +38,7 @@ class Groups:
         return [own[:, :n_slots].index_select(2, columns).unsqueeze(0) for own, n_slots, columns in parts]
 
     def join(self, parts: list[Tensor], n_slots: int) -> Tensor:
-        """Return the parts (M, features, slots, C) in the order of the features, padded with zeros to (M, F, S, C)."""
+        """Put the groups' parts (M, features, slots, C) together, padded with zeros: (M, F, S, C)."""
         joined: Tensor = _Join.apply(self, n_slots, *parts)  # type: ignore[no-untyped-call]
         return joined
 
@@ -47,7 +50,7 @@ class Groups:
 
 
 class _Join(torch.autograd.Function):
-    """Assigning slices would do, but its gradient copies the whole tensor once for every slice."""
+    """Put parts together. Assigning slices would do, but its gradient copies the whole tensor for every slice."""
 
     @staticmethod
     def forward(ctx: Any, groups: Groups, n_slots: int, *parts: Tensor) -> Tensor:
@@ -64,10 +67,10 @@ class _Join(torch.autograd.Function):
 
 
 def group_features(inputs: Array) -> Groups | None:
-    """Return the groups of features, inputs being (feature, slot, width); None where they would save little.
+    """Return the groups of features for inputs (feature, slot, width), or None if groups would save little.
 
-    Slots at the end of a feature whose inputs are zero are not trained: padding, *unseen*, and *missing* where nothing
-    was.
+    A group leaves out the last slots of its features if their inputs are zero. Nothing trains these: they are padding,
+    *unseen*, or *missing* in a feature without missing values.
     """
     is_used = np.abs(inputs).max(axis=2) > 0
     last = is_used.shape[1] - is_used[:, ::-1].argmax(axis=1)

@@ -1,7 +1,7 @@
-"""What the encoders see: a vector per slot, (feature, slot, width), padded to the feature with most slots.
+"""The inputs of the encoders: a vector per slot, (feature, slot, width), padded to the feature with most slots.
 
-A number is its rank among the knots through ramps (a piecewise-linear encoding) and its position; a category is
-one-hot; so is *missing*. The slot *unseen* is no input: its tables are filled in after training.
+A knot of a number is encoded by its rank among the knots, as a position and as ramps (a piecewise-linear encoding). The
+levels of a category are one-hot, and so is *missing*. The slot *unseen* has no input: its tables are filled in later.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _SPAN = 1.7  # a uniform rank on [-1.7, 1.7] has variance one
 
 
 def piecewise_inputs(schema: Schema, n_ramps: int) -> Array:
-    """Return ramps and position for the knots of numbers, one-hot vectors for levels and missing."""
+    """Return positions and ramps for the knots of numbers, and one-hot vectors for levels and *missing*."""
     inputs, start = _blank_inputs(schema, n_dense=1 + n_ramps)
     for i, feature in enumerate(schema.features):
         if isinstance(feature, Number):
@@ -27,7 +27,7 @@ def piecewise_inputs(schema: Schema, n_ramps: int) -> Array:
 
 
 def quantile_inputs(schema: Schema, columns: Columns, random: np.random.Generator) -> Array:
-    """Return the quantile-normal position of every knot: the paper's input. Levels and missing are one-hot."""
+    """Return the quantile-normal position of every knot: the paper's input. Levels and *missing* are one-hot."""
     from sklearn.preprocessing import QuantileTransformer
 
     inputs, start = _blank_inputs(schema, n_dense=1)

@@ -1,8 +1,8 @@
-"""From tables on slots to values on rows, and back with gradients.
+"""Interpolation from tables on slots to values on rows, with gradients.
 
-Two ways to the same numbers. On a CPU a bag of two slots per cell touches only what it needs. On a GPU the weights of
-the slots are written out as a matrix and the product left to its matrix units: no atomics, so runs repeat exactly, and
-nothing that a graph could not capture.
+There are two ways to the same numbers. On a CPU, a bag of two slots per cell touches only the memory that it needs. On
+a GPU, the weights of the slots are written out as a matrix, and the matrix units do the rest. This way needs no atomic
+operations, so runs repeat exactly, and a CUDA graph can capture it.
 """
 
 from typing import Any
@@ -49,9 +49,10 @@ def _gather_and_sum(tables: Tensor, cells: RowCells) -> Tensor:
 
 
 class _Bags(torch.autograd.Function):
-    """Weighted sums of the rows that ``n_ends`` successive ends name, (M, F * S, C) -> (M, bags, C).
+    """Weighted sums of table rows, (M, F * S, C) -> (M, bags, C); a bag has the rows of ``n_ends`` successive ends.
 
-    The gradient is made of bags, too: a slot's are the sums that it was part of. torch's own adds them up one by one.
+    The gradient is made of bags, too: a slot's bag holds the sums that the slot was part of. The gradient that torch
+    has would add them up one by one.
     """
 
     @staticmethod
@@ -68,14 +69,14 @@ class _Bags(torch.autograd.Function):
 
 
 def sum_by_slot(values: Tensor, cells: RowCells, n_slots: int, *, n_ends: int) -> Tensor:
-    """Return for every slot the weighted sum of the bags it is part of: (M, bags, C) -> (M, F * S, C)."""
+    """Return the weighted sum of the bags that each slot is part of: (M, bags, C) -> (M, F * S, C)."""
     slots, weights, positions = cells.ends_by_slot
     bags = torch.div(positions, n_ends, rounding_mode="floor")
     return _sum_bags(values.contiguous(), bags, torch.searchsorted(slots, torch.arange(n_slots)), weights)
 
 
 def _sum_bags(tables: Tensor, rows: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
-    """Return the weighted sums of rows of every table, one bag from each start to the next."""
+    """Return weighted sums of the rows of every table. A bag reaches from one of the starts to the next."""
     n_tables, n_rows, width = tables.shape
     member = torch.arange(n_tables).unsqueeze(1)
     sums = fn.embedding_bag(
@@ -89,7 +90,7 @@ def _sum_bags(tables: Tensor, rows: Tensor, starts: Tensor, weights: Tensor) -> 
 
 
 def _dense_weights(cells: RowCells, n_slots: int) -> Tensor:
-    """Return the weight of every slot for every row, (B, F, S); zero but for one or two slots of a feature."""
+    """Return the weight of every slot in every row, (B, F, S). One or two slots of a feature have one."""
     n_rows, n_features = cells.slot.shape
     per_feature = n_slots // n_features
     start = torch.arange(n_features, device=cells.slot.device) * per_feature

@@ -1,6 +1,7 @@
-"""Experts mixed by a softmax on a CPU, a few rows at a time: each pass finds in the cache what the last one left there.
+"""Experts mixed by a softmax on a CPU, a few rows at a time.
 
-All at once, the tensors of a wide table have tens of megabytes each, and a step is mostly waiting for memory.
+For all rows at once, the tensors of a wide table have tens of megabytes each, and a step mostly waits for memory. With
+a few rows, each pass finds in the cache what the pass before left there.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ def mix_experts(
     n_outputs: int,
     dropped: Dropped | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return contributions (B, O, F, M), and the mean routing (K, F, M) over the rows with their weights.
+    """Return contributions (B, O, F, M) and the mean routing over the weighted rows, (K, F, M).
 
     ``experts`` are on slots, (F * S, K * O * M); ``logits`` on rows, (M, B, K * F), their ``bias`` (M, 1, K * F) apart.
     """
@@ -42,15 +43,15 @@ def mix_experts(
 
 @dataclass(frozen=True)
 class _Rows:
-    """What has no gradient."""
+    """The parts of a batch that have no gradient."""
 
     cells: RowCells
-    share: Tensor  # (B,), of each row in the mean
+    share: Tensor  # (B,), the share of each row in the mean
     n_outputs: int
     dropped: Dropped | None
 
     def thin(self, routing: Tensor, part: slice) -> Tensor:
-        """Return the routing of some rows without what is dropped."""
+        """Return the routing of some rows, with zeros in place of what is dropped."""
         return routing if self.dropped is None else self.dropped.thin(routing, part)
 
 

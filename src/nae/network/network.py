@@ -182,7 +182,7 @@ class Network(nn.Module):
         return self._finish(project(hidden, self.expert_weight.flatten(2, 3)))
 
     def _finish(self, experts: Tensor) -> Tensor:
-        """Add the bias, and leave nothing to features that never vary."""
+        """Return experts with their bias, and zeros for features that never vary."""
         experts = experts + self.expert_bias.flatten(2, 3).permute(3, 0, 1, 2)
         return experts if self.live is None else experts * self.live
 

@@ -1,4 +1,4 @@
-"""Small pieces of the network: how weights are drawn, applied to hidden units, and brought to numpy."""
+"""How weights are drawn, applied to hidden units, and brought to numpy."""
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ def uniform(*shape: int, bound: float, generator: torch.Generator) -> nn.Paramet
 
 
 def project(hidden: Tensor, weight: Tensor) -> Tensor:
-    """(M, F, N, hidden), (F, hidden, C, M) -> (M, F, N, C)."""
+    """Apply the weights of each feature and member: (M, F, N, hidden), (F, hidden, C, M) -> (M, F, N, C)."""
     each = weight.permute(3, 0, 1, 2)  # (M, F, hidden, C)
     return torch.bmm(hidden.flatten(0, 1), each.flatten(0, 1)).view(*hidden.shape[:3], -1)
 

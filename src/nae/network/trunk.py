@@ -1,4 +1,4 @@
-"""Trunks: per feature and member, a small network from a slot's input to hidden units."""
+"""Trunks: for each feature and member, a small network from the input of a slot to hidden units."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ Bounds = Callable[[int, int, int], tuple[float, float]]
 
 
 class Block(nn.Module):
-    """Linear, norm with a scale and shift of its own per feature, ReLU; for all members and features at once."""
+    """A linear map, a norm with a scale and a shift per feature, and a ReLU; for all members and features at once."""
 
     weight: Tensor  # (M, F, in, out)
     bias: Tensor  # (M, F, 1, out)
@@ -45,11 +45,11 @@ class Block(nn.Module):
             self.register_buffer("running_var", torch.ones(*shape, 1, out_dim))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """(M or 1, F, N, in) -> (M, F, N, out): the first block's inputs are common to all members."""
+        """Return (M, F, N, out) for inputs (M, F, N, in), or (1, F, N, in) if all members have the same ones."""
         return self._apply_to(hidden, (self.weight, self.bias, self.scale, self.shift))
 
     def forward_groups(self, hidden: list[Tensor], groups: Groups) -> list[Tensor]:
-        """Return the same for the features of every group; inputs may be the columns that a group has."""
+        """Return the outputs of every group of features; the inputs may be only those columns that a group uses."""
         parts = zip(*(groups.split(each, 1) for each in (self.weight, self.bias, self.scale, self.shift)), strict=True)
         found = []
         for own, columns, (weight, *rest) in zip(hidden, groups.columns, parts, strict=True):
@@ -80,7 +80,7 @@ class Block(nn.Module):
 
 
 class Trunk(nn.Module):
-    """Blocks one after another."""
+    """Several blocks, one after another."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Trunk(nn.Module):
         )
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """(F, N, in) -> (M, F, N, hidden)."""
+        """Return hidden units: (F, N, in) -> (M, F, N, hidden)."""
         hidden = inputs.unsqueeze(0)
         for block in self.blocks:
             hidden = block(hidden)
@@ -120,7 +120,7 @@ class Trunk(nn.Module):
         return hidden
 
     def forward_groups(self, inputs: Tensor, groups: Groups) -> list[Tensor]:
-        """(F, S, in) -> (M, features, slots, hidden) of every group; on knots, where nothing is dropped."""
+        """Return the hidden units of every group, (M, features, slots, hidden), on slots, where nothing is dropped."""
         hidden = groups.inputs(inputs)
         for block in self.blocks:
             hidden = block.forward_groups(hidden, groups)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Training: losses, the loop, the dial, and what a run leaves behind."""
+"""Training: losses, the loop, the engine that takes its steps, the dial, and the history of a run."""
 
 from nae.training.config import TrainingConfig
 from nae.training.data import RowSource, TrainingRows

@@ -1,4 +1,4 @@
-"""From a trained network to a model: unseen values filled in, contributions centred, statistics gathered."""
+"""From a trained network to a model: fill in unseen values, centre contributions, gather statistics."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,12 +24,12 @@ _LARGE = 1e30  # contributions may be thousands of times as large, and single pr
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How the score of training becomes the score of the model: ``score * spread + centre``, per output."""
+    """The scale of every output: the score of the model is ``score * spread + centre`` of the score in training."""
 
     centre: Array  # (output,)
     spread: Array  # (output,), 0 where there is nothing to learn and the score is the centre
     base: Array | float = 0.0
-    """(output,), taken from targets and offsets alike for training: their difference keeps it, single precision not."""
+    """(output,), subtracted from targets and offsets, so that single precision holds their difference."""
 
     @property
     def unit(self) -> Array:
@@ -38,7 +38,7 @@ class Scale:
 
     @property
     def is_extreme(self) -> bool:
-        """Whether tables on the scale of the model need double precision: their numbers may be beyond single."""
+        """Whether tables on the scale of the model need double precision, since single precision ends too early."""
         return bool((self.unit > _LARGE).any() or (self.unit < 1 / _LARGE).any())
 
 
@@ -64,8 +64,8 @@ def assemble(
 ) -> TableModel:
     """Return the model of a trained network.
 
-    ``cells`` and ``weights`` are those of the training rows; where these are a sample, ``slot_weight`` says how much
-    of all the rows lies at each slot. ``is_warm`` says that other rows have trained the network before.
+    ``cells`` and ``weights`` are those of the training rows. If these are a sample, ``slot_weight`` says how much of
+    all rows lies at each slot. If ``is_warm``, other rows have trained the network before.
     """
     experts, gate, intercept = network.to_tables(padded_slots(schema))
     weight = slot_weights(cells, weights, schema.n_slots) if slot_weight is None else slot_weight

@@ -1,4 +1,4 @@
-"""A running mean of the weights: what single batches did to them averages out, and what is left can be judged."""
+"""A running mean of the weights, in which the noise of single batches averages out."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from torch.nn import Parameter
 
 __all__ = ["RunningMean"]
 
-_YOUNG = 10  # steps of a mean that has only begun: the weights still move too fast to look far back
+_YOUNG = 10  # after n steps, the mean looks back about n / 10 steps at most: early weights are far away
 
 
 class RunningMean:
@@ -22,13 +22,13 @@ class RunningMean:
 
     @torch.no_grad()
     def update(self, n_steps: int) -> None:
-        """Take in the weights after so many steps."""
+        """Update the mean with the weights as they are after ``n_steps`` steps."""
         share = max(1 / self.horizon, _YOUNG / (n_steps + _YOUNG))
         torch._foreach_lerp_(self._means, [each.detach() for each in self.parameters], share)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Put the means where the weights are, for a block."""
+        """Exchange weights and means for a block."""
         self._swap()
         try:
             yield
@@ -36,12 +36,12 @@ class RunningMean:
             self._swap()
 
     def settle(self) -> None:
-        """Leave the means where the weights are: training is over."""
+        """Leave the means in place of the weights when training is over."""
         self._swap()
 
     @torch.no_grad()
     def restart(self) -> None:
-        """Go on from the weights as they are now."""
+        """Begin again at the weights as they are now."""
         for mean, each in zip(self._means, self.parameters, strict=True):
             mean.copy_(each)
 
@@ -55,6 +55,6 @@ class RunningMean:
             self._means[int(key)].copy_(tensor)
 
     def _swap(self) -> None:
-        # Memory changes hands, nothing is copied; a captured step finds the weights where they were once they are back.
+        # Nothing is copied. After the second exchange, a captured step finds the weights where they were.
         for at, each in enumerate(self.parameters):
             each.data, self._means[at] = self._means[at], each.data

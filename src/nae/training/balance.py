@@ -1,8 +1,8 @@
 """The last step of a fit: the intercept with which predicted totals are those of the training rows.
 
-Training stops where validation is best, with members that end a little above or below and are averaged before the link,
-so the mean of the predictions is off by some percent. One number per output mends that exactly. Where a loss has no
-total to match (quantiles, absolute and Huber errors), the intercept is the one that minimises it.
+Training stops where validation is best. Members end a little above or below the totals, and they are averaged before
+the link, so that the mean of the predictions is off by some percent. One number per output corrects that exactly. If
+a loss has no total to match (quantile, absolute and Huber loss), the intercept is the one that minimises the loss.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,27 +39,27 @@ def balance(
     class_weight: Array | None = None,
     workers: Workers = ALONE,
 ) -> TableModel:
-    """Return the same model with the intercept that the rows ask for.
+    """Return the same model with the intercept at which its predictions have the totals of the rows.
 
     Parameters
     ----------
     model
-        The model as it will predict.
+        The finished model.
     sources
-        The rows that count.
+        The training rows whose totals are matched.
     loss, scale
-        What was minimised, and how its score becomes the model's.
+        The loss that was minimised, and the scale that turns the score of training into that of the model.
     class_weight
-        What learning multiplied the weights of each class with: it is taken out again, so that probabilities are those
-        of the data's own shares.
+        The factor by which learning multiplied the weights of each class. It is taken out again, so that probabilities
+        are those of the classes in the data.
     workers
-        Those with the other rows: sums are taken over all of them.
+        The processes that hold the other rows; sums are taken over all of them.
     """
     parts = [part for source in sources for part in source.scored(lambda rows: _score(model, rows, loss, scale))]
     rows = _Rows(parts, loss.excess, class_weight, workers)
     weights = np.ones(1) if class_weight is None else class_weight
     logs = np.log(weights)
-    if loss.link == "softmax":
+    if loss.has_classes:
         shift = _solve_classes(rows, -logs)
         shift = shift - shift.mean()
     else:
@@ -90,7 +90,7 @@ def _score(model: TableModel, rows: TrainingRows, loss: Loss, scale: Scale) -> A
 
 
 def _cells(model: TableModel, cells: RowCells) -> Cells:
-    """Return where rows of a training lie in the tables of the model, which are not padded."""
+    """Return the cells of training rows in the tables of the model, which are not padded."""
     longest = max(feature.n_slots for feature in model.schema.features)
     padding = np.arange(model.n_features) * longest - model.schema.offsets[:-1]
     return Cells(cells.slot.cpu().numpy() - padding, cells.fraction.cpu().numpy())
@@ -98,7 +98,7 @@ def _cells(model: TableModel, cells: RowCells) -> Cells:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Scored rows, and sums over them and those of the other workers."""
+    """Scored rows of this worker, and sums over the rows of all workers."""
 
     parts: list[Scored]
     excess: Excess
@@ -106,7 +106,7 @@ class _Rows:
     workers: Workers
 
     def total(self, summed: Callable[[Array, AnyArray, Array], Array]) -> Array:
-        """Return the sum of what ``summed`` says of score, target and weight of a few rows, however many there are."""
+        """Return the sum over all rows; ``summed`` gives that of a few, from their scores, targets and weights."""
         found = sum(summed(*few) for few in self._few())
         return self.workers.total(torch.as_tensor(found, dtype=torch.float64)).numpy()
 
@@ -121,10 +121,11 @@ class _Rows:
 
 
 def _solve_outputs(rows: _Rows, start: Array, *, is_relative: bool) -> Array:
-    """Return the shift of every output at which its excess is none: Newton's steps within an interval that is halved.
+    """Return the shift of every output at which its excess is zero, by Newton's steps within an interval.
 
-    The excess grows with the shift, so one interval holds the solution. A total of zero under a logarithm has none: the
-    shift stays where it starts, since an excess that is nothing beside the weights is close enough.
+    The excess grows with the shift, so an interval holds the solution. It is halved where a step is not trusted. If a
+    total is zero and the link is a logarithm, there is no solution. The shift then stays where it starts, since the
+    excess is compared with the weights.
     """
 
     def sizes(_: Array, target: AnyArray, weight: Array) -> Array:
@@ -156,14 +157,15 @@ def _solve_outputs(rows: _Rows, start: Array, *, is_relative: bool) -> Array:
 
 
 def _with(weight: Array, values: Array) -> Array:
-    """Return the weighted sum of rows; terms that cannot be told from infinity are as large as can be."""
+    """Return the weighted sum of rows; infinite terms count as very large ones."""
     return np.asarray(weight @ np.nan_to_num(values, posinf=1e200))
 
 
 def _solve_classes(rows: _Rows, start: Array) -> Array:
-    """Return the shift of every class at which all classes have their totals: Newton's steps, shortened to descend.
+    """Return the shift of every class at which all classes have their totals, by Newton's steps.
 
-    The excess is the slope of the cross-entropy, which is convex; only differences between classes count.
+    The excess is the slope of the cross-entropy, which is convex. A step is halved until it lowers the cross-entropy.
+    Only differences between classes matter.
     """
     n_classes = len(start)
     total = rows.total(lambda _, target, weight: np.bincount(target, weight, minlength=n_classes).astype(np.float64))
@@ -188,7 +190,7 @@ def _solve_classes(rows: _Rows, start: Array) -> Array:
 
 
 def _class_sums(rows: _Rows, at: Array) -> tuple[float, Array, Array]:
-    """Return cross-entropy, excess of every class, and its slope in every other one's shift."""
+    """Return the cross-entropy, the excess of every class, and the slope of each excess in the shift of each class."""
     n_classes = len(at)
 
     def sums(score: Array, target: AnyArray, weight: Array) -> Array:

@@ -1,4 +1,4 @@
-"""A training that can go on elsewhere: its whole state as tensors and JSON values, in one safetensors file."""
+"""Checkpoints: the whole state of a training in one safetensors file, so that it can go on elsewhere."""
 
 import json
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ class RunState:
 
 
 class Checkpoints(Protocol):
-    """Where states go, and where the last one is."""
+    """A place that states are written to and read from."""
 
     def latest(self) -> RunState | None:
-        """Return the state to go on from; None starts at the beginning."""
+        """Return the state to go on from, or None to start at the beginning."""
 
     def save(self, state: RunState, epoch: Epoch) -> None:
-        """Keep the state after an epoch."""
+        """Keep the state that a training has after an epoch."""
 
 
 def write_state(path: Path, state: RunState) -> None:

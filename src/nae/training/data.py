@@ -12,7 +12,7 @@ from nae.network.cells import RowCells
 
 __all__ = ["VALIDATION_ROWS", "RowSource", "Scored", "TrainingRows", "own_folds"]
 
-VALIDATION_ROWS = 50_000  # more held-out rows than this tell nothing new
+VALIDATION_ROWS = 50_000  # held-out rows that are judged by, at most: more of them tell nothing new
 
 
 def own_folds(n_members: int, n_folds: int | None) -> Tensor:
@@ -103,7 +103,7 @@ class TrainingRows:
         if n_batches == 1:
             yield torch.arange(len(self), device=self.weight.device)
             return
-        # The few rows that do not fill a batch are others in every epoch.
+        # A few rows are left over; in every epoch these are other ones.
         order = torch.randperm(len(self), generator=generator)[: n_batches * batch_size]
         yield from order.view(n_batches, -1).to(self.weight.device)
 

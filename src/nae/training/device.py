@@ -1,4 +1,4 @@
-"""Where to train: on the processor, or on a GPU where that pays; and how small batches must be to fit there."""
+"""The device to train on, the processor or a GPU if it is faster; and batches small enough for its memory."""
 
 import gc
 import warnings
@@ -15,8 +15,8 @@ from nae.training.config import TrainingConfig
 
 __all__ = ["Place", "choose_place", "estimate_work", "halve_batch_until_it_fits"]
 
-# A GPU takes about three seconds to wake up and to capture its first step, and then half a millisecond a step; two
-# cores do about 2.6e10 of the multiplications counted below in a second (docs/scaling.md).
+# A GPU takes about three seconds to start and to capture its first step, and then half a millisecond a step. In a
+# second, two cores do about 2.6e10 of the multiplications that are counted below (docs/scaling.md).
 _WORTH_IT = 1e11
 _FEWEST_ROWS = 16  # in a batch
 
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Place:
-    """A device, and why it was taken."""
+    """A device, and why it was chosen."""
 
     device: torch.device
     reason: str

@@ -1,4 +1,4 @@
-"""The dial: additivity is asked for, and a controller finds the strength of the penalty that gives it."""
+"""The dial: a user asks for additivity, and a controller finds the strength of the penalty that leads to it."""
 
 import math
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ _FLOOR = 1e-2  # of a variance, where the target's is one
 
 
 class Dial:
-    """Penalises what additivity is defined by, and steers the weight of the penalty towards the target.
+    """A penalty on what additivity is defined by, whose weight is steered towards the target.
 
-    The share of a contribution's variance that context causes is penalised per feature; the logarithm of the
-    penalty's weight moves each step by the difference between target and running additivity, and never below
-    ``least``: a target that the data exceed anyway costs nothing. All state lives in tensors, so a step can be captured
-    in a graph and needs no synchronisation.
+    For each feature, the penalty is the share of its contribution's variance that context causes. In each step, the
+    logarithm of the penalty's weight moves by the difference between the target and the running additivity. The weight
+    is never below ``least``: if the data are more additive than the target, that is all it costs. The state lives in
+    tensors, so that a step can be captured in a CUDA graph and needs no synchronisation.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ def make_dial(network: Network, config: TrainingConfig) -> Dial | None:
 
 @torch.no_grad()
 def measured_additivity(contributions: Tensor, own: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
-    """Return the additivity of the members' mean: that is what users get, and more additive than each of them."""
+    """Return the additivity of the members' mean: users get this mean, and it is more additive than each member."""
     together, own_together = contributions.mean(dim=-1, keepdim=True), own.mean(dim=-1, keepdim=True)
     context, spread = context_variance(together, own_together, weight, workers)
     score_variance = spread.sum(dim=1, keepdim=True)
@@ -90,9 +90,10 @@ def context_variance(
 ) -> tuple[Tensor, Tensor]:
     """Return per output, feature and member the variance that context causes, and the whole variance (detached).
 
-    ``own`` is each contribution with its feature's mean routing over the batch: a step has no time for the mean effects
-    of :mod:`nae.explanation.own`, which additivity is reported by. Of all functions of a value, the mean effect leaves
-    the least, so what is reported is at least what is steered here, but for chance.
+    ``own`` is each contribution with its feature's mean routing over the batch. Reports measure additivity by the mean
+    effects of :mod:`nae.explanation.own`, which would take too long in a step. Of all functions of a value, the mean
+    effect leaves the least variance, so that the additivity in a report is at least the one that is steered here,
+    except by chance.
     """
     context = weighted_mean((contributions - own) ** 2, weight, workers)  # (O, F, M)
     centre = weighted_mean(contributions, weight, workers)
@@ -104,8 +105,8 @@ def context_share(
 ) -> Tensor:
     """Return the mean share of context in the variance of the contributions, per member.
 
-    A constant keeps contributions from being blown up that are small beside the target; ``is_relative`` means beside
-    the others as well: among hundreds of features, all are small beside the target.
+    A constant in the denominator makes contributions count less that are small beside the target. If ``is_relative``,
+    the constant is smaller where all contributions are small: among hundreds of features, each one is.
     """
     context, spread = context_variance(contributions, own, weight, workers)
     n_features = spread.shape[1]

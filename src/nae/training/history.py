@@ -1,4 +1,4 @@
-"""What happened while training, epoch by epoch: plain data."""
+"""What happened in a training, epoch by epoch, as plain data."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field

@@ -1,8 +1,9 @@
-"""Losses: (score, target) -> one number per row and member, with the link each belongs to.
+"""Losses: functions from score and target to a number per row and member, each with its link.
 
-Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs. Beside each loss
-stands, in numpy, what the intercept of a finished model is solved for: the *excess* of every row and how fast it grows
-with the score. It is prediction minus target where totals are to match, and the slope of the loss elsewhere.
+Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs. Each loss also has, in
+numpy, the *excess* of every row and how fast it grows with the score: the intercept of a finished model is the one at
+which the excess adds up to zero. The excess is prediction minus target if totals are to match, and otherwise the slope
+of the loss.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,7 @@ Excess = Callable[[Array, Array], tuple[Array, Array]]  # score, target -> exces
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss, its link, and which targets it takes."""
+    """A loss, its link, and the targets it is for."""
 
     name: str
     link: str
@@ -34,6 +35,7 @@ class Loss:
     domain: str = "any"  # 'any', 'non-negative' or 'positive'
     is_scaled: bool = False  # the target is standardised
     option: tuple[str, float] | None = None  # its parameter, as the estimator calls it
+    has_classes: bool = False  # the target is the number of a class, and every class has a score
 
 
 def _elementwise(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
@@ -80,7 +82,7 @@ def _pinball(quantile: float) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def _above(quantile: float) -> Excess:
-    """Whether the score is above the target, less how often it should be: it jumps at the target, and has no slope."""
+    """Return 1 - quantile for scores above the target and -quantile for those below; this has no slope."""
 
     def excess(score: Array, target: Array) -> tuple[Array, Array]:
         return np.where(score == target, 0.0, (score > target) - quantile), np.zeros_like(score)
@@ -93,7 +95,7 @@ def _poisson(score: Tensor, target: Tensor) -> Tensor:
 
 
 def _mean_excess(score: Array, target: Array) -> tuple[Array, Array]:
-    """Of Poisson, gamma and Tweedie alike: an insurer's totals are those of the claims, whatever was minimised."""
+    """Return the excess of Poisson, gamma and Tweedie loss: an insurer's totals must be those of the claims."""
     mean = LINKS["log"].inverse(score)
     return mean - target, mean
 
@@ -124,7 +126,7 @@ def _cross_entropy(score: Tensor, target: Tensor) -> Tensor:
 
 
 def _class_excess(score: Array, target: Array) -> tuple[Array, Array]:
-    """Of every class; classes share one slope, which is not diagonal and follows from their probabilities."""
+    """Return the excess of every class, and its probability: the slope is not diagonal and follows from these."""
     chance = LINKS["softmax"].inverse(score)
     return chance - (target[:, None] == np.arange(score.shape[1])), chance
 
@@ -135,7 +137,7 @@ ROBUST = ("absolute", "huber", "quantile")  # these bear a few targets far out, 
 
 
 def make_loss(name: str, *, quantile: float = 0.5, power: float = 1.5, delta: float = 1.35) -> Loss:
-    """Return the loss called ``name`` with its parameter filled in."""
+    """Return the loss called ``name`` with its parameter, if it has one."""
     if name not in LOSSES:
         raise ConfigError(f"loss must be one of {list(LOSSES)}; got {name!r}.{did_you_mean(name, LOSSES)}")
     if name == "quantile" and not 0 < quantile < 1:
@@ -174,6 +176,6 @@ def make_loss(name: str, *, quantile: float = 0.5, power: float = 1.5, delta: fl
             option=("tweedie_power", power),
         ),
         "logistic": Loss(name, "logit", _elementwise(_logistic), _probability_excess),
-        "cross-entropy": Loss(name, "softmax", _cross_entropy, _class_excess),
+        "cross-entropy": Loss(name, "softmax", _cross_entropy, _class_excess, has_classes=True),
     }
     return made[name]

@@ -1,6 +1,6 @@
-"""AdamW in one fused kernel a step; torch does the arithmetic.
+"""AdamW, with one fused kernel of torch for each step.
 
-``torch.optim.AdamW`` itself imports torch's compiler when it is made, which takes longer than fitting a small table.
+The class ``torch.optim.AdamW`` imports torch's compiler, which takes longer than fitting a small table.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ __all__ = ["AdamW"]
 
 
 class AdamW:
-    """Parameters with their moments; the step size lies in ``rate``."""
+    """Moves parameters, and keeps their moments; ``rate`` is the step size."""
 
     def __init__(self, parameters: Iterable[Parameter], *, weight_decay: float) -> None:
         self.parameters = list(parameters)
@@ -74,7 +74,7 @@ class AdamW:
         return dict(chain.from_iterable(named))
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
-        """Put moments and step counts back; what is missing stays as it is."""
+        """Put moments and step counts back; those that are missing stay as they are."""
         for key, tensor in tensors.items():
             at, name = key.split("/")
             self._state[int(at)][name].copy_(tensor)

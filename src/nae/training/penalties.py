@@ -1,4 +1,4 @@
-"""Penalties: what is asked of the model besides a small loss."""
+"""The formulas of penalties: properties of a model that are asked for besides a small loss."""
 
 from torch import Tensor
 
@@ -9,15 +9,19 @@ __all__ = ["output_penalty", "variation_penalty", "weighted_mean"]
 
 
 def weighted_mean(values: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
-    """Return the mean over rows, (B, ...) -> (...); weights have mean one, so empty batches do not divide by zero."""
+    """Return the weighted mean over rows, (B, ...) -> (...).
+
+    Weights have mean one over all training rows, so the sum is divided by the number of rows: those of a batch may add
+    up to zero.
+    """
     return workers.mean((values * weight.view(-1, *[1] * (values.dim() - 1))).mean(dim=0))
 
 
 def variation_penalty(experts: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
     """Return the spread of the experts per member, Eq. (7): variance over the experts (1 / K), mean over the rest.
 
-    ``experts`` is (N, K, O, ..., M). On rows, N counts rows with mean weight one; on knots it counts slots weighted by
-    the training rows that lie there, which costs far less and has no sampling noise.
+    ``experts`` is (N, K, O, ..., M). N counts rows or slots, and ``weight`` has mean one. The weight of a slot is how
+    much of the training rows lies there.
     """
     spread = (experts**2).mean(dim=1) - experts.mean(dim=1) ** 2
     return weighted_mean(spread, weight, workers).flatten(0, -2).mean(dim=0)

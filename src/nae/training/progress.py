@@ -1,4 +1,4 @@
-"""Progress of training: epoch, loss, validation, additivity and time so far."""
+"""Progress bars: one for the epochs of a training, and one for passes over files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ __all__ = ["pass_bar", "progress_bar"]
 
 @contextmanager
 def progress_bar(n_epochs: int, *, is_shown: bool) -> Iterator[Callable[[Epoch], None]]:
-    """Yield a function that is told each epoch; without ``is_shown`` it does nothing."""
+    """Yield a function to call after each epoch; it does nothing unless ``is_shown``."""
     if not is_shown:
         yield lambda epoch: None
         return
@@ -40,7 +40,7 @@ def progress_bar(n_epochs: int, *, is_shown: bool) -> Iterator[Callable[[Epoch],
 
 @contextmanager
 def pass_bar(*, is_shown: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """Yield a function that is told what is done, the rows so far and in all; None without ``is_shown``."""
+    """Yield a function to call with the name of a pass, its rows so far, and all rows; None unless ``is_shown``."""
     if not is_shown:
         yield None
         return

@@ -1,4 +1,4 @@
-"""A worker's share of the rows as a source of batches: its part of every batch of all workers."""
+"""The source of batches of a worker that shares a training: it gives the worker's part of every batch."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ __all__ = ["SharedRows", "check_shares"]
 
 
 def check_shares(counts: list[int], n_batches: int) -> None:
-    """Complain where a worker, of those with so many rows each, has none in some of the batches."""
+    """Raise an error if ``counts``, the rows of every worker, leave a worker without rows in some batch."""
     if not all(counts):
         raise DataError(f"Every worker must have rows; they have {counts}. Use fewer workers.")
     if min(counts) < n_batches:
@@ -26,10 +26,10 @@ def check_shares(counts: list[int], n_batches: int) -> None:
 
 
 class SharedRows:
-    """Rows of which every worker has others. A batch is one local batch per worker, all of one size.
+    """Rows that are divided among workers. A batch consists of a local batch per worker, all of one size.
 
-    That size follows from the worker with the fewest rows; the rows left over are others in every epoch, as they are
-    for one process.
+    The worker with the fewest rows decides this size. Rows are left over; in every epoch these are other ones, as they
+    are for a single process.
     """
 
     def __init__(self, own: RowSource, workers: Workers) -> None:
@@ -51,7 +51,7 @@ class SharedRows:
             yield part[:size]
 
     def local_size(self, n_batches: int) -> int:
-        """Return the rows of a batch that one worker has."""
+        """Return how many rows of a batch one worker has."""
         check_shares(self.counts, n_batches)
         return min(self.counts) // n_batches
 

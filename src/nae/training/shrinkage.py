@@ -1,4 +1,4 @@
-"""How much of what was learned beyond the start is kept: what held-out rows reward, and nothing on pure noise."""
+"""How much of what was learned beyond the start is kept: as much as helps on held-out rows, so none on pure noise."""
 
 import math
 from collections.abc import Callable
@@ -13,9 +13,9 @@ _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 def keep_share(
     network: Network, validate: Callable[[], float | None], *, least_gain: float = 0.0
 ) -> tuple[float, float | None]:
-    """Leave the share of what was learned that validates best, and return it with its loss.
+    """Keep the share of what was learned that has the least validation loss; return this share and its loss.
 
-    More is kept only where that lowers the loss by ``least_gain``.
+    A larger share is kept only if that lowers the loss by ``least_gain``. If nothing is validated, all is kept.
     """
     learned = network.learned()
     losses = []

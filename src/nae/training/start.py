@@ -1,7 +1,8 @@
-"""Where the training of a small table starts: lines, levels and waves, as strong as held-out rows reward.
+"""The start of the training of a small table: an additive model of lines, levels and waves.
 
-A penalised additive model is most of what a few hundred rows can tell; the experts then learn what it leaves. It is
-fitted by Newton's steps in double precision over all rows at once, so that a weight counts as repeated rows do.
+A few hundred rows can tell little more than a penalised additive model; the experts then learn what it leaves. Rows
+that are held out choose the penalties. The model is fitted by Newton's steps in double precision, over all rows at
+once, so that weights count exactly as repeated rows do.
 """
 
 import hashlib
@@ -35,8 +36,8 @@ _LEAST_ERROR, _LEAST_CURVATURE = 0.05, 1e-4
 def fit_start(rows: TrainingRows, schema: Schema, loss: Loss, *, own_fold: Tensor, n_slots: int) -> Tensor:
     """Return what the members start from, (F * S + 1, O, M); the last row is the intercept.
 
-    A member is fitted without the rows of its fold. How much lines and waves are held back is what predicts the rows
-    that the members hold out best; where all hold out the same rows or none, the others are divided once more.
+    A member is fitted without the rows of its fold. The penalties of lines and waves are those that predict best what
+    members hold out. If all members hold out the same rows or none, the other rows are divided into parts for that.
     """
     weight = rows.slot_weight(len(schema) * n_slots).double().view(len(schema), n_slots).numpy()
     design = _Design([_terms(feature, weight[i]) for i, feature in enumerate(schema.features)], rows, n_slots)
@@ -57,7 +58,7 @@ def fit_start(rows: TrainingRows, schema: Schema, loss: Loss, *, own_fold: Tenso
 
 
 def _parts(rows: TrainingRows) -> Tensor:
-    """Return one of a few equal parts for every row, by what the rows hold, whatever their order."""
+    """Return one of a few equal parts for every row. It depends on what the rows hold and not on their order."""
     held = torch.cat([rows.cells.slot, rows.cells.fraction, rows.target.view(len(rows), -1)], dim=1)
     # Six digits: the last ones depend on how the weights were added up.
     written = [" ".join(f"{number:.6g}" for number in row) for row in held.tolist()]
@@ -69,14 +70,14 @@ def _parts(rows: TrainingRows) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
-    """The columns of one feature: their values at its slots, and which of them are waves."""
+    """The columns of one feature: their values on its slots, and which columns are waves."""
 
     table: Array  # (slot, column)
     is_wave: BoolArray  # (column,)
 
 
 def _terms(feature: Feature, weight: Array) -> _Terms:
-    """Return a line and waves over the rank for a number, a column per level, and one for *missing*."""
+    """Return a line and waves over the rank for a number, a column for each level, and one for *missing*."""
     n_values = feature.n_values
     share = weight[:n_values] / max(weight[:n_values].sum(), 1e-300)
     if not isinstance(feature, Number):
@@ -107,7 +108,7 @@ def _line_and_waves(knots: Array, share: Array) -> Array:
 
 
 class _Design:
-    """From rows to columns, lines and waves apart, and from coefficients back to tables."""
+    """Turns rows into columns, with lines apart from waves, and coefficients back into tables."""
 
     def __init__(self, terms: list[_Terms], rows: TrainingRows, n_slots: int) -> None:
         self.n_slots = n_slots
@@ -119,7 +120,7 @@ class _Design:
         self.turns = [_directions(scaled[:, group]) for group in (~self.is_wave, self.is_wave)]
 
     def columns(self, rows: TrainingRows) -> Tensor:
-        """Return a one, then what the rows have of every direction of the lines, and of the waves."""
+        """Return a column of ones, then the position of every row along the directions of lines and of waves."""
         values = self._values(rows) - self.centre
         lines, waves = values[:, ~self.is_wave] @ self.turns[0], values[:, self.is_wave] @ self.turns[1]
         return torch.cat([torch.ones(len(values), 1, dtype=values.dtype), lines, waves], dim=1)
@@ -152,9 +153,9 @@ class _Design:
 
 
 def _directions(values: Tensor) -> Tensor:
-    """Return an orthonormal basis of what the columns span over the rows, the widest directions first.
+    """Return an orthonormal basis of the space that the columns span, the widest directions first.
 
-    The penalty is the same in all directions, so nothing is lost; a table of few rows has few of them.
+    The penalty is the same in all directions, so the basis changes nothing, and few rows span few directions.
     """
     if values.shape[1] == 0:
         return values.new_zeros(0, 0)
@@ -165,7 +166,7 @@ def _directions(values: Tensor) -> Tensor:
 
 
 class _Problem:
-    """A penalised loss, for several choices of the rows at once."""
+    """A penalised loss over several choices of the rows at once."""
 
     def __init__(self, columns: Tensor, rows: TrainingRows, loss: Loss, is_counted: Tensor) -> None:
         self.columns, self.loss = columns, loss
@@ -228,10 +229,10 @@ class _Problem:
 def _derivatives(loss: Loss, score: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Return slope and curvature of every row's loss along each of its scores, (B, O, M).
 
-    Where the distance to a number has a corner or a straight side, it is a parabola of the same slope; classes are
-    treated one by one.
+    Where a loss of the distance to a number has a corner or a straight side, the curvature is that of a parabola with
+    the same slope. Classes are treated one by one.
     """
-    if loss.name == "cross-entropy":
+    if loss.has_classes:
         shares = score.softmax(dim=1)
         slope = shares - fn.one_hot(target, score.shape[1]).unsqueeze(-1)
         return slope, (shares * (1 - shares)).clamp(min=_LEAST_CURVATURE)
@@ -248,7 +249,7 @@ def _derivatives(loss: Loss, score: Tensor, target: Tensor) -> tuple[Tensor, Ten
 
 
 def _search(training: _Problem, judges: _Problem, penalty: Callable[[float, float], Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the coefficients with the best penalties of lines and waves, and these, moving one of both at a time."""
+    """Return the best coefficients and their penalties; the penalties of lines and waves are searched in turn."""
     solved: dict[tuple[int, int], Tensor] = {}
     losses: dict[tuple[int, int], float] = {}
 
@@ -272,7 +273,7 @@ def _walk(
     direction: int,
     look: Callable[[tuple[int, int], tuple[int, int] | None], float],
 ) -> tuple[int, int]:
-    """Return the best place along one axis; two places in a row that are no better end the walk."""
+    """Return the best place along one axis. The walk ends after two places in a row that are no better."""
     at, n_worse = best, 0
     while n_worse < 2:
         following = (at[0] + direction, at[1]) if axis == 0 else (at[0], at[1] + direction)

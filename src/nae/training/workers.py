@@ -1,7 +1,7 @@
-"""Who trains: one process alone, or several that hold different rows of each batch and the same network.
+"""Workers: one process that trains alone, or several with the same network and different rows of each batch.
 
-Whatever a step averages over its rows is averaged over the workers too, with gradients, so that several workers take
-the step one process would take on all of the rows. Local batches must be of one size for that.
+All that a step averages over its rows, with its gradients, is averaged over the workers, too. Several workers therefore
+take the step that one process would take on all rows, provided that local batches are of one size.
 """
 
 from collections.abc import Iterable
@@ -15,34 +15,34 @@ __all__ = ["ALONE", "Alone", "Together", "Workers"]
 
 
 class Workers(Protocol):
-    """What a training asks of the processes that share it."""
+    """The processes that share a training."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """How many processes there are."""
 
     @property
     def rank(self) -> int:
-        """Which of them this is, from 0."""
+        """The number of this process, from 0."""
 
     def mean(self, values: Tensor) -> Tensor:
-        """Return the mean over the workers; gradients flow through it."""
+        """Return the mean over the workers; it passes gradients on."""
 
     def total(self, values: Tensor) -> Tensor:
-        """Return the sum over the workers, without gradients."""
+        """Return the sum over the workers; it has no gradient."""
 
     def agree(self, value: Any) -> Any:
-        """Return what the first worker says: a number or a text."""
+        """Return the first worker's value, a number or a text."""
 
     def gather(self, value: Any) -> list[Any]:
-        """Return what every worker says, in the order of their ranks: numbers, texts, arrays and dicts of these."""
+        """Return the values of all workers by rank: numbers, texts, arrays, or dicts of these."""
 
     def average_gradients(self, parameters: Iterable[Tensor]) -> None:
         """Replace every gradient by its mean over the workers."""
 
 
 class Alone:
-    """One process: nothing to agree on."""
+    """A process that trains alone."""
 
     count = 1
     rank = 0
@@ -60,18 +60,18 @@ class Alone:
         return [value]
 
     def average_gradients(self, parameters: Iterable[Tensor]) -> None:
-        """Leave them as they are."""
+        """Leave the gradients as they are."""
 
 
 ALONE = Alone()
 
 
 class Together:
-    """The processes of torch's default group, which has to exist.
+    """The processes of torch's default group, which must exist.
 
-    Every worker computes the same objective from means over all workers. Its gradient is the mean of the workers'
-    gradients once those means pass gradients back as means, too: a mean inside a mean (the routing in the dial)
-    reaches rows of all workers.
+    Every worker computes the same objective from means over all workers. These means pass gradients back as means, too,
+    since a mean inside a mean (the routing in the dial) reaches the rows of all workers. The gradient of the objective
+    is then the mean of the workers' gradients.
     """
 
     @property
@@ -102,7 +102,7 @@ class Together:
         return found
 
     def average_gradients(self, parameters: Iterable[Tensor]) -> None:
-        # One message instead of one per parameter; a network here is a few megabytes at most.
+        # One message is faster than one per parameter, and a network has a few megabytes at most.
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         dist.all_reduce(flat)

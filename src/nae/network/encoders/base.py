@@ -41,8 +41,10 @@ class Evaluation(ABC):
         """Return the experts (B, K, O, F, M) and the summed gate terms (M, B, width) of every row."""
 
     def route(self, cells: RowCells, weight: Tensor | None = None) -> Routed:
-        """Return scores and contributions of a batch; ``weight`` counts the rows in the mean routing."""
-        weight = torch.ones_like(cells.fraction[:, 0]) if weight is None else weight
+        """Return scores and contributions of a batch. If ``weight`` is None, rows count alike in the mean routing."""
+        return self._route(cells, torch.ones_like(cells.fraction[:, 0]) if weight is None else weight)
+
+    def _route(self, cells: RowCells, weight: Tensor) -> Routed:
         return self.network.route(*self.at(cells), weight)
 
     @abstractmethod

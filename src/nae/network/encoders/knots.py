@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from nae._typing import Array
@@ -40,9 +39,8 @@ class OnKnots(Evaluation):
         own = self.network.spread(interpolate(self.experts, cells))
         return own, self.network.gate.at_cells(self.terms, cells)
 
-    def route(self, cells: RowCells, weight: Tensor | None = None) -> Routed:
+    def _route(self, cells: RowCells, weight: Tensor) -> Routed:
         network = self.network
-        weight = torch.ones_like(cells.fraction[:, 0]) if weight is None else weight
         if self.experts.is_cuda or not network.mixes_in_blocks:
             return network.route(*self.at(cells), weight, self.members)
         logits = network.gate.logits(interpolate_sum(self.terms, cells), self.members)
