@@ -1,5 +1,7 @@
 """A training that is cut short goes on as if nothing had happened."""
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +9,10 @@ import pytest
 import torch
 
 from nae.errors import FormatError
-from nae.training import History, TrainingConfig, make_loss, train
+from nae.training import History, TrainingConfig, loop, make_loss, train
 from nae.training.checkpoint import RunState, read_state, write_state
 from nae.training.history import Epoch
+from nae.training.start import fit_start
 from tests.training.problems import N_ROWS, Problem
 
 
@@ -29,15 +32,18 @@ class FileCheckpoints:
 
 
 def fit(
-    checkpoints: FileCheckpoints | None, *, dropout: float = 0.0, **config: object
+    checkpoints: FileCheckpoints | None, *, dropout: float = 0.0, is_begun: bool = False, **config: object
 ) -> tuple[torch.nn.Module, History]:
     problem = Problem(dropout=dropout)
-    network = problem.network()
+    network, rows, loss = problem.network(), problem.folded(np.arange(N_ROWS) % 4), make_loss("squared")
+    if is_begun:
+        n_slots = network.inputs.shape[1]
+        network.begin_at(fit_start(rows, problem.schema, loss, own_fold=torch.arange(2), n_slots=n_slots))
     history = train(
         network,
-        problem.folded(np.arange(N_ROWS) % 4),
+        rows,
         None,
-        make_loss("squared"),
+        loss,
         TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
         generator=torch.Generator().manual_seed(0),
         checkpoints=checkpoints,
@@ -67,6 +73,37 @@ def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, config: d
     assert resumed.column("validation") == history.column("validation")
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, expected.state_dict()[name]), name
+
+
+def test_what_counts_as_progress_is_measured_at_the_start_also_when_a_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_GAIN", 1.0)  # so much that it decides which epoch is the best one
+    config = {"is_begun": True, "learning_rate": 0.05}
+    expected, history = fit(None, **config)
+    path = tmp_path / "state.safetensors"
+    with pytest.raises(ConnectionError):
+        fit(FileCheckpoints(path, fails_after=6), **config)
+    network, resumed = fit(FileCheckpoints(path), **config)
+    assert resumed.best_epoch == history.best_epoch
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, expected.state_dict()[name]), name
+
+
+def test_a_state_takes_the_place_of_the_one_before_it_only_when_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.safetensors"
+    write_state(path, RunState({"weight": torch.ones(3)}, {"epoch": 1}))
+
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):  # noqa: PT012
+        patch.setattr(os, "fsync", fail)
+        write_state(path, RunState({"weight": torch.zeros(3)}, {"epoch": 2}))
+    assert read_state(path).values == {"epoch": 1}
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
 def test_seconds_go_on_too(tmp_path: Path) -> None:

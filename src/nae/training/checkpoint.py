@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
+from nae._files import write_whole
 from nae._optional import require
 from nae.errors import FormatError
 from nae.training.history import Epoch
@@ -44,9 +45,10 @@ class Checkpoints(Protocol):
 
 
 def write_state(path: Path, state: RunState) -> None:
-    """Write a state to a file."""
+    """Write a state to a file, whole or not at all: the state before it is there until it is."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
-    require("safetensors.torch", extra="train").save_file(tensors, path, {_KEY: json.dumps(state.values)})
+    content = require("safetensors.torch", extra="train").save(tensors, {_KEY: json.dumps(state.values)})
+    write_whole(path, content)
 
 
 def read_state(path: Path) -> RunState:

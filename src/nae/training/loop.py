@@ -51,9 +51,9 @@ def train(
     """
     made = ENGINES[engine](network, rows, validation, loss, config, generator=generator, workers=workers)
     run = _Run(made, config)
-    run.go_on_from(checkpoints.latest() if checkpoints else None)
-    if network.start is not None:
+    if network.start is not None:  # measured at the start, also where the training goes on from later
         run.best.least_gain = _GAIN * (run.standard_error() or 0.0)
+    run.go_on_from(checkpoints.latest() if checkpoints else None)
     started = time.monotonic() - (run.history[-1].seconds if len(run.history) else 0.0)
     with progress_bar(config.max_epochs, is_shown=is_verbose) as show:
         for number in range(len(run.history) + 1, config.max_epochs + 1):
