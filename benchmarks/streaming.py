@@ -137,7 +137,7 @@ def fit_many(folder: str) -> dict[str, Any]:
     with AnonymousMemory() as memory:
         model.fit(nae.scan(folder).with_progress(note), y="y")
     return {
-        "rows": model.model_.training["n_rows"],
+        "rows": model.model_.training.n_rows,
         "survey": marks["surveying"] - start,
         "encode": marks["writing"] - marks["surveying"],
         "processor": time.process_time() - start,

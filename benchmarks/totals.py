@@ -77,7 +77,7 @@ def _simulated(loss: str, seed: int) -> Case:
 def _measure(case: Case, seed: int) -> list[float]:
     own, others = case.rows(is_fit=True), case.rows(is_fit=False)
     model = _fit(case, own, seed).model_
-    moved = np.array(model.training["intercept_shift"])
+    moved = np.array(model.training.intercept_shift)
     before = replace(model, intercept=model.intercept - moved)
     found = [_ratio(one, *rows) for rows in (own, others) for one in (before, model)]
     return [*found, *(_deviance(case, one, *others) for one in (before, model))]

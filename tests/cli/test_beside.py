@@ -51,8 +51,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_offset_and_weight_are_no_features_and_are_remembered(nae: Command, place: Path) -> None:
     model = library.load(place / "rate.nae")
     assert model.feature_names == tuple(FEATURES)
-    assert (model.offset_names, model.training["weight"]) == (("log years",), "times")
-    assert model.training["quality"]["Poisson deviance"] < model.training["baseline_quality"]["Poisson deviance"]
+    assert (model.offset_names, model.training.weight) == (("log years",), "times")
+    assert model.training.quality["Poisson deviance"] < model.training.baseline_quality["Poisson deviance"]
     shown = nae("show", place / "rate.nae")[1]
     assert "offset: log years" in shown
     assert "weight: times" in shown
@@ -72,12 +72,12 @@ def test_report_and_compare_measure_with_what_the_file_remembers(nae: Command, p
     content = json.loads(found[1])
     scores = {score["name"]: score for score in content["quality"]["scores"]}
     remembered = library.load(place / "rate.nae").training
-    assert scores["Poisson deviance"]["model"] == pytest.approx(remembered["quality"]["Poisson deviance"])
-    assert scores["Poisson deviance"]["baseline"] == pytest.approx(remembered["baseline_quality"]["Poisson deviance"])
+    assert scores["Poisson deviance"]["model"] == pytest.approx(remembered.quality["Poisson deviance"])
+    assert scores["Poisson deviance"]["baseline"] == pytest.approx(remembered.baseline_quality["Poisson deviance"])
     assert "An offset (log years) is added to the score" in content["offsetNote"]
     code, out, said = nae("compare", place / "rate.nae", place / "rate.nae", data)
     assert code == 0, said
-    shown = digits(remembered["quality"]["Poisson deviance"])
+    shown = digits(remembered.quality["Poisson deviance"])
     assert re.search(rf"Poisson deviance[ │]+{shown}[ │]+{shown}", out)
 
 
@@ -143,8 +143,8 @@ def test_many_files_are_fitted_with_offset_and_weight(nae: Command, place: Path,
     assert code == 0, said
     model = library.load(path)
     assert model.feature_names == tuple(FEATURES)
-    assert (model.offset_names, model.training["weight"]) == (("log years",), "times")
-    assert model.training["quality"]["Poisson deviance"] < model.training["baseline_quality"]["Poisson deviance"]
+    assert (model.offset_names, model.training.weight) == (("log years",), "times")
+    assert model.training.quality["Poisson deviance"] < model.training.baseline_quality["Poisson deviance"]
 
 
 @pytest.mark.parametrize("how", [(), ("--stream",)])

@@ -55,7 +55,7 @@ def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
     assert (seen["dataset"], seen["target"], seen["address"]) == (str(data), "price", "h:1")
     assert seen["params"] == {"n_members": 3, "random_state": 0, "feature_types": {"garden": "category"}}
     assert (seen["ignore"], seen["task"]) == (["sold"], "regression")
-    assert library.load(path).training["target"] == "price"
+    assert library.load(path).training.target == "price"
 
 
 def test_two_numbers_are_classes_on_a_cluster_too(
@@ -136,7 +136,7 @@ def test_members_of_one_table_are_trained_by_a_cluster_and_tested_here(
     assert (members["address"], members["n_rows"]) == ("local", 240)
     assert members["params"]["callbacks"] is None  # they could not travel
     facts = library.load(path).training
-    assert (facts["target"], facts["n_test_rows"]) == ("price", 60)
+    assert (facts.target, facts.n_test_rows) == ("price", 60)
 
 
 @pytest.mark.parametrize("given", [["--by", "members"], ["--by", "members", "--ray", "--stream"]])

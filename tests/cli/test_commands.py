@@ -27,9 +27,9 @@ def test_fit_prints_a_result_beside_a_baseline_and_what_to_do_next(nae: Command,
     assert "240 rows to train and validate on, 60 kept apart to test" in err
     assert f"nae explain {path}" in err
     training = library.load(path).training
-    assert training["target"] == "price"
-    assert training["n_test_rows"] == 60
-    assert set(training["quality"]) == {"RMSE", "mean absolute error", "R²"}
+    assert training.target == "price"
+    assert training.n_test_rows == 60
+    assert set(training.quality) == {"RMSE", "mean absolute error", "R²"}
 
 
 def test_the_quality_a_file_remembers_is_that_of_its_test_rows(folder: Path) -> None:
@@ -42,7 +42,7 @@ def test_the_quality_a_file_remembers_is_that_of_its_test_rows(folder: Path) -> 
     assert rows is not None
     assert len(rows) == 60
     error = model.predict(align(table, model.schema).take(rows)) - truth[rows]
-    assert model.training["quality"]["RMSE"] == pytest.approx(float(np.sqrt(np.mean(error**2))))
+    assert model.training.quality["RMSE"] == pytest.approx(float(np.sqrt(np.mean(error**2))))
 
 
 def test_another_table_has_no_known_test_rows(folder: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_dial_can_choose_itself(nae: Command, tmp_path: Path) -> None:
     code, out, err = nae("fit", data, "-t", "price", "--additivity", "auto", "-o", path, *TINY)
     assert code == 0, err
     assert "Quality on 120 test rows" in out
-    assert library.load(path).training["target"] == "price"
+    assert library.load(path).training.target == "price"
 
 
 def test_a_number_can_be_a_category(nae: Command, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_the_best_model_so_far(tmp_path: Path) -> None:
     assert "stopping after this epoch and keeping the best model so far" in log.read_text()
     assert "(Ctrl-C)" in log.read_text()
     found = nae.load(model)
-    assert 1 <= found.training["best_epoch"] <= found.training["n_epochs"] < 100_000
+    assert 1 <= found.training.best_epoch <= found.training.n_epochs < 100_000
 
 
 def test_a_server_started_from_the_command_line_answers_and_stops(folder: Path, tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ def test_many_files_are_one_table(nae, parts, tmp_path, form):
     assert "-o out/" in said
     assert "RMSE" in out
     facts = library.load(path).training
-    assert facts["n_rows"] + facts["n_test_rows"] == 600
-    assert 80 < facts["n_test_rows"] < 160
-    assert facts["quality"]["RMSE"] < facts["baseline_quality"]["RMSE"]
+    assert facts.n_rows + facts.n_test_rows == 600
+    assert 80 < facts.n_test_rows < 160
+    assert facts.quality["RMSE"] < facts.baseline_quality["RMSE"]
 
 
 def test_a_single_file_is_streamed_when_asked(nae, parts, tmp_path):
@@ -49,7 +49,7 @@ def test_a_single_file_is_streamed_when_asked(nae, parts, tmp_path):
     assert code == 0, said
     assert "1 file, 3 features; 'sold' has 2 classes" in said
     assert "AUC" in out
-    assert library.load(tmp_path / "m.nae").training["n_test_rows"] == 0
+    assert library.load(tmp_path / "m.nae").training.n_test_rows == 0
 
 
 @pytest.mark.filterwarnings("always::nae.errors.NAEWarning")
@@ -71,7 +71,7 @@ def test_rows_without_a_target_or_that_cannot_be_parsed_are_spoken_of(nae, parts
     assert code == 0, said
     assert "1 row left out that cannot be parsed: row 9 of" in said
     assert "left out, without a target: 1 row." in said
-    assert library.load(tmp_path / "m.nae").training["n_rows"] == 598
+    assert library.load(tmp_path / "m.nae").training.n_rows == 598
 
 
 def test_predictions_go_from_file_to_file_and_are_not_made_twice(nae, folder, parts, tmp_path):

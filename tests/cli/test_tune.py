@@ -34,7 +34,7 @@ def test_a_search_prints_settings_to_paste_and_leaves_study_picture_and_model(na
     assert {name: params[name] for name in ("n_experts", "hidden_dim", "additivity")} == {
         name: getattr(model, name) for name in ("n_experts", "hidden_dim", "additivity")
     }
-    assert library.load(tmp_path / "m.nae").training["n_test_rows"] == 80
+    assert library.load(tmp_path / "m.nae").training.n_test_rows == 80
 
 
 def test_a_setting_that_is_left_to_the_estimator_is_called_its_default() -> None:

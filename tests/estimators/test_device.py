@@ -65,4 +65,4 @@ def test_the_device_is_logged_with_the_reason(caplog: pytest.LogCaptureFixture) 
     with caplog.at_level(logging.INFO, logger="nae"):
         model = small(device="cpu").fit(table.select(["a", "b"]), np.array(table["y"]))
     assert [record.getMessage() for record in caplog.records] == ["training on cpu: as asked for"]
-    assert model.model_.training["device"] == "cpu"
+    assert model.model_.training.device == "cpu"

@@ -114,7 +114,7 @@ def test_a_scan_fits_what_memory_fits():
     assert sorted(model.model_.schema.features[2].levels) == [str(FIRST + i) for i in range(3)]
     with pytest.warns(NAEWarning, match="Column 'when'"):
         kept = NAERegressor(feature_types={"id": "category"}, **FAST).fit(table.drop_columns("y"), EFFECT)
-    assert kept.model_.training["data_sha256"] == model.model_.training["data_sha256"]
+    assert kept.model_.training.data_sha256 == model.model_.training.data_sha256
 
 
 def test_the_command_line_fits_large_whole_numbers(tmp_path, capsys):

@@ -11,6 +11,7 @@ import torch
 from nae import NAEClassifier, NAERegressor
 from nae.errors import ConfigError, DataError, TrainingError
 from nae.estimators.fitting import _seeded_torch
+from nae.tables import TrainingSummary
 
 FAST = {"n_members": 1, "n_experts": 2, "hidden_dim": 8, "max_epochs": 5, "random_state": 0}
 
@@ -41,12 +42,12 @@ def test_the_history_tells_every_epoch(X, y):
 def test_the_model_knows_how_it_was_trained(X, y):
     model = NAERegressor("huber", **FAST).fit(X, y)
     training = model.model_.training
-    assert training["estimator"] == "NAERegressor"
-    assert training["loss"] == "huber"
-    assert training["n_epochs"] == model.n_iter_ == 5
-    assert training["best_epoch"] == model.history_.best_epoch
-    assert training["validation_loss"] == model.history_.best_validation
-    assert json.loads(json.dumps(training)) == training
+    assert training.estimator == "NAERegressor"
+    assert training.loss == "huber"
+    assert training.n_epochs == model.n_iter_ == 5
+    assert training.best_epoch == model.history_.best_epoch
+    assert training.validation_loss == model.history_.best_validation
+    assert TrainingSummary.from_dict(json.loads(json.dumps(training.to_dict()))) == training
 
 
 def test_the_loss_falls(X, y):
@@ -73,7 +74,7 @@ def test_the_best_weights_are_kept_not_the_last(X):
     held_out = np.arange(200, 300)
     params = FAST | {"max_epochs": 60, "hidden_dim": 32, "learning_rate": 2e-2, "validation": held_out}
     model = NAERegressor(**params).fit(X, noise)
-    before = model.predict(X[held_out]) - model.model_.training["intercept_shift"]  # totals are matched afterwards
+    before = model.predict(X[held_out]) - model.model_.training.intercept_shift  # totals are matched afterwards
     kept = np.mean((before - noise[held_out]) ** 2) / noise.var()
     assert kept == pytest.approx(model.history_.best_validation, rel=1e-3)
     assert kept <= min(v for v in model.history_.column("validation") if v is not None) + 1e-6

@@ -43,13 +43,13 @@ def test_a_weight_of_the_spread_is_the_row_as_often():
 def test_the_threshold_of_a_file_is_delta_times_the_spread():
     X, y, _ = wave(1e3)
     model = NAERegressor("huber", huber_delta=2.0, **SHORT).fit(X, y).model_
-    assert model.training["huber_threshold"] == [2 * robust_scale(y, np.ones(200))[1]]
+    assert model.training.huber_threshold == (2 * robust_scale(y, np.ones(200))[1],)
 
 
 def test_a_target_of_mostly_one_value_is_measured_by_its_standard_deviation():
     y = np.where(np.arange(200) % 20 == 0, 3.0, 0.0)
     model = NAERegressor("huber", huber_delta=1.0, **SHORT).fit(wave(0)[0], y).model_
-    assert model.training["huber_threshold"] == pytest.approx([y.std()])
+    assert model.training.huber_threshold == pytest.approx((y.std(),))
 
 
 @pytest.mark.parametrize("loss", ["huber", "absolute", "quantile"])
@@ -62,11 +62,11 @@ def test_a_scan_has_the_spread_of_memory(loss):
     np.testing.assert_array_equal(
         found.predict(frame[["x"]], offset=frame["base"]), given.predict(frame[["x"]], offset=frame["base"])
     )
-    assert found.model_.training.get("huber_threshold") == given.model_.training.get("huber_threshold")
+    assert found.model_.training.huber_threshold == given.model_.training.huber_threshold
 
 
 def test_a_scan_in_parts_has_the_spread_of_all_rows():
     X, y, _ = wave(1e3)
     table = pa.table({"x": X[:, 0], "y": y})
     found = NAERegressor("huber", **SHORT).fit(nae.scan(ds.dataset(table), block_rows=60), "y")
-    assert found.model_.training["huber_threshold"] == [1.35 * robust_scale(y, np.ones(200))[1]]
+    assert found.model_.training.huber_threshold == (1.35 * robust_scale(y, np.ones(200))[1],)

@@ -113,7 +113,7 @@ def test_a_target_that_is_missed_is_said_with_the_figure() -> None:
 def test_what_was_asked_and_what_was_measured_travel_with_the_model() -> None:
     X, _ = product(200)
     model = NAERegressor(additivity=0.5, n_members=1, max_epochs=120, random_state=0).fit(X, np.sin(X[:, 0]))
-    summary = model.model_.training["additivity"]
+    summary = model.model_.training.additivity
     assert summary["asked"] == 0.5
     assert 0.5 - 0.03 <= summary["measured"] <= 1.0
 
@@ -128,4 +128,4 @@ def test_the_additivity_that_is_checked_is_the_one_that_is_reported(asked: float
     if asked == "auto":
         assert [point.additivity for point in model.additivity_path_ if point.is_chosen] == [reported]
     else:
-        assert model.model_.training["additivity"]["measured"] == reported
+        assert model.model_.training.additivity["measured"] == reported

@@ -87,8 +87,8 @@ def test_files_that_need_not_fit_in_memory_take_it_too(tmp_path: Path) -> None:
     chosen = NAEClassifier(positive_class="default", **QUICK)
     chosen.fit(nae.scan(tmp_path / "mirrored.parquet"), "y", offset="base")
     np.testing.assert_array_equal(chosen.contributions(X).values, -usual.contributions(X).values)
-    shares = usual.model_.training["baseline"]["values"]
-    assert chosen.model_.training["baseline"]["values"] == shares[::-1]  # in the order of the model's classes
+    shares = usual.model_.training.baseline["values"]
+    assert chosen.model_.training.baseline["values"] == shares[::-1]  # in the order of the model's classes
 
 
 def test_a_file_keeps_it(models: tuple[NAEClassifier, NAEClassifier], tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_a_constant_target_is_predicted_after_one_epoch(loss, n_rows):
 
 def test_a_constant_target_is_as_additive_as_one_can_ask(X):
     model = NAERegressor(additivity=0.9, **FAST).fit(X, np.full(len(X), 3.0))  # and warns of nothing
-    assert model.model_.training["additivity"]["measured"] == 1.0
+    assert model.model_.training.additivity["measured"] == 1.0
 
 
 def test_what_an_offset_leaves_may_be_constant(X):

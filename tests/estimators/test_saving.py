@@ -130,5 +130,5 @@ def test_forged_classes_are_an_error(encoded: Any) -> None:
 def test_the_fingerprint_tells_data_apart(table: dict[str, Any], regressor: NAERegressor) -> None:
     other = NAERegressor(feature_types={"b": "category"}, **TINY).fit(table, table["a"] + 1)
     same = NAERegressor(feature_types={"b": "category"}, **TINY).fit(table, table["a"])
-    assert same.model_.training["data_sha256"] == regressor.model_.training["data_sha256"]
-    assert other.model_.training["data_sha256"] != regressor.model_.training["data_sha256"]
+    assert same.model_.training.data_sha256 == regressor.model_.training.data_sha256
+    assert other.model_.training.data_sha256 != regressor.model_.training.data_sha256

@@ -223,7 +223,7 @@ def test_the_papers_encoder_is_tabulated_with_a_small_error():
             encoder="mlp", normalization=normalization, n_members=1, hidden_dim=16, max_epochs=10, random_state=0
         ).fit(X, y)
         assert 0 < model.table_error_ < 0.1
-        assert model.model_.training["table_error"] == model.table_error_
+        assert model.model_.training.table_error == model.table_error_
         assert len(model.model_.schema.features[0].knots) > 200
 
 

@@ -21,13 +21,13 @@ def table() -> np.ndarray:
 def trained(model: NAERegressor | NAEClassifier) -> TableModel:
     """Return the model as validation judged it: before its intercept was moved to the totals of the rows."""
     tables = model.model_
-    return replace(tables, intercept=tables.intercept - np.array(tables.training["intercept_shift"]))
+    return replace(tables, intercept=tables.intercept - np.array(tables.training.intercept_shift))
 
 
 def held_out(model: NAERegressor, X: np.ndarray) -> int:
     model.fit(X, X[:, 0])
-    assert model.model_.training["n_rows"] + model.model_.training["n_validation_rows"] == len(X)
-    return model.model_.training["n_validation_rows"]
+    assert model.model_.training.n_rows + model.model_.training.n_validation_rows == len(X)
+    return model.model_.training.n_validation_rows
 
 
 @pytest.mark.parametrize("n_rows", [2, 40, 256, 257])
@@ -47,21 +47,21 @@ def test_the_share_of_validation_rows_is_asked_for(X):
 def test_members_hold_out_different_rows(X):
     model = NAERegressor(**FAST | {"n_members": 3}).fit(X, X[:, 0])
     assert any(value is not None for value in model.history_.column("validation"))
-    assert model.model_.training["n_rows"] == N_ROWS
+    assert model.model_.training.n_rows == N_ROWS
 
 
 def test_an_evaluation_set_takes_the_place_of_held_out_rows(X):
     new = np.random.default_rng(1).uniform(-1, 1, (50, 2))
     model = NAERegressor(**FAST).fit(X, X[:, 0], eval_set=(new, new[:, 0]))
     training = model.model_.training
-    assert (training["n_rows"], training["n_validation_rows"]) == (N_ROWS, 50)
+    assert (training.n_rows, training.n_validation_rows) == (N_ROWS, 50)
     error = trained(model).predict(new) - new[:, 0]
     assert model.history_.best_validation == pytest.approx(np.mean(error**2) / X[:, 0].var(), rel=1e-3)
 
 
 def test_an_evaluation_set_serves_few_rows_too(X):
     model = NAERegressor(**FAST).fit(X[:50], X[:50, 0], eval_set=[(X, X[:, 0])])
-    assert model.model_.training["n_validation_rows"] == N_ROWS
+    assert model.model_.training.n_validation_rows == N_ROWS
 
 
 def test_weights_and_offset_of_an_evaluation_set_count(X):
@@ -95,7 +95,7 @@ def test_validation_rows_are_chosen_by_a_splitter_indices_or_a_mask(X, validatio
     model.fit(X, X[:, 0])
     training = model.model_.training
     expected = {TimeSeriesSplit: (250, 50)}.get(type(validation), (240, 60))
-    assert (training["n_rows"], training["n_validation_rows"]) == expected
+    assert (training.n_rows, training.n_validation_rows) == expected
 
 
 def test_chosen_rows_are_those_held_out():
@@ -108,9 +108,9 @@ def test_chosen_rows_are_those_held_out():
 def test_a_stratified_splitter_sees_the_classes(X):
     y = np.arange(N_ROWS) % 3
     model = NAEClassifier(validation=StratifiedKFold(5), **FAST).fit(X, y)
-    assert model.model_.training["n_validation_rows"] == 60
+    assert model.model_.training.n_validation_rows == 60
     binary = NAEClassifier(validation=StratifiedKFold(5), **FAST).fit(X, y > 0)
-    assert binary.model_.training["n_validation_rows"] == 60
+    assert binary.model_.training.n_validation_rows == 60
 
 
 def test_a_predefined_split_counts_all_rows(X):
@@ -119,7 +119,7 @@ def test_a_predefined_split_counts_all_rows(X):
     fold = np.where(np.arange(N_ROWS) % 2 == 0, 0, -1)
     model = NAERegressor(validation=PredefinedSplit(fold), **FAST).fit(X, X[:, 0], sample_weight=weight)
     training = model.model_.training
-    assert (training["n_rows"], training["n_validation_rows"]) == (100, 100)
+    assert (training.n_rows, training.n_validation_rows) == (100, 100)
 
 
 def test_indices_count_all_rows_whatever_their_weight(X):
@@ -127,7 +127,7 @@ def test_indices_count_all_rows_whatever_their_weight(X):
     weight[:100] = 0
     model = NAERegressor(validation=np.arange(50, 150), **FAST).fit(X, X[:, 0], sample_weight=weight)
     training = model.model_.training
-    assert (training["n_rows"], training["n_validation_rows"]) == (150, 50)
+    assert (training.n_rows, training.n_validation_rows) == (150, 50)
 
 
 def test_a_splitter_sees_the_rows_of_positive_weight(X):
@@ -142,7 +142,7 @@ def test_groups_are_kept_apart_by_indices(X):
     groups = np.arange(N_ROWS) // 30
     rows = next(GroupKFold(5).split(X, X[:, 0], groups))[1]
     model = NAERegressor(validation=rows, **FAST).fit(X, X[:, 0])
-    assert model.model_.training["n_validation_rows"] == 60
+    assert model.model_.training.n_validation_rows == 60
 
 
 def test_a_splitter_that_needs_groups_is_an_error_with_a_hint(X):

@@ -11,7 +11,7 @@ import numpy as np
 from nae.encoding import Category, Columns, Number, Schema
 from nae.explanation import with_statistics
 from nae.links import LINKS
-from nae.tables import GateTables, SoftmaxRouting, TableModel, save
+from nae.tables import GateTables, SoftmaxRouting, TableModel, TrainingSummary, save
 
 FOLDER = Path(__file__).parent
 ROWS = {
@@ -47,7 +47,7 @@ def make_model() -> TableModel:
         link=LINKS["softmax"],
         outputs=("low", "middle", "high"),
         classes=("low", "middle", "high"),
-        training={"n_rows": 6, "note": "made by hand"},
+        training=TrainingSummary(n_rows=6, more={"note": "made by hand"}),
     )
     table = Columns(tuple(np.array(column, dtype=object) for column in ROWS.values()), tuple(ROWS))
     return with_statistics(model, table)

@@ -28,7 +28,7 @@ def test_a_file_of_an_older_format_predicts_what_it_did(number: int) -> None:
 def test_a_file_of_an_older_format_keeps_everything_beside_the_tables(number: int) -> None:
     model, extra = read_archive(FOLDER / f"format_{number}.nae")
     assert extra == {"note": "golden"}
-    assert model.training == {"n_rows": 6, "note": "made by hand"}
+    assert model.training.to_dict() == {"n_rows": 6, "note": "made by hand"}
     assert model.classes == ("low", "middle", "high")
     assert model.explain_global().feature_names == ("size", "is_new", "kind")
 

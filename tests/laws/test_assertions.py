@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nae import Contributions
+from nae.tables import TrainingSummary
 from tests.laws.assertions import (
     assert_additive,
     assert_bounded,
@@ -92,7 +93,7 @@ def test_models_that_differ_in_one_bit_fail():
         {"gate": replace(model.gate, bias=model.gate.bias + 1)},
         {"gate": replace(model.gate, mix=None)},
         {"outputs": ("other",)},
-        {"training": {"loss": "squared"}},
+        {"training": TrainingSummary(loss="squared")},
         {"schema": replace(model.schema, has_names=False)},
         {"schema": replace(model.schema, features=model.schema.features[:2])},
     ]

@@ -31,7 +31,7 @@ def test_the_same_seed_gives_the_same_model(n_rows, variant, encoder):
     other = NAERegressor(random_state=3, **params).fit(X, y)
     training = one.model_.training
     assert_same_model(other.model_, one.model_)
-    assert training["n_epochs"] == 3
+    assert training.n_epochs == 3
     different = NAERegressor(random_state=4, **params).fit(X, y)
     with pytest.raises(AssertionError):
         assert_same_model(different.model_, one.model_)

@@ -81,7 +81,7 @@ def test_predictions_add_up_to_the_targets(loss, how, table, y):
     given = {"sample_weight": WEIGHT, "offset": OFFSET} if how != "plain" else {}
     model = NAERegressor(loss, **FAST).fit(table, y, **given)
     assert_total(model.predict(table, offset=given.get("offset")), y, given.get("sample_weight", np.ones(N_ROWS)))
-    assert model.model_.training["intercept_shift"] != [0.0]
+    assert model.model_.training.intercept_shift != (0.0,)
 
 
 @pytest.mark.parametrize("loss", LEAST)
@@ -169,7 +169,7 @@ def test_rows_that_a_scan_did_not_keep_do_not_count(table, y, tmp_path, monkeypa
     table.assign(y=y).to_parquet(tmp_path / "rows.parquet")
     model = NAERegressor("poisson", **SMALL | {"n_members": 1})
     model.fit(nae.scan(tmp_path / "rows.parquet", block_rows=100), y="y")
-    assert model.model_.training["n_validation_rows"] < 50
+    assert model.model_.training.n_validation_rows < 50
     ratio = model.predict(table).sum() / y.sum()
     assert 1e-5 < abs(ratio - 1) < 0.1  # the 350 others are most of the rows
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn import metrics
 
 from nae.quality import Baseline, Criterion, measure_classes, measure_numbers
+from nae.tables import TrainingSummary
 
 RANDOM = np.random.default_rng(0)
 N = 401
@@ -16,7 +17,12 @@ WEIGHTS = {"equal": None, "weights": RANDOM.integers(1, 4, size=N) * 0.5}
 
 
 def numbers(truth: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None, **criterion: object) -> dict:
-    found = measure_numbers(truth[:, None], predicted[:, None], criterion=Criterion.of(criterion), sample_weight=weight)
+    found = measure_numbers(
+        truth[:, None],
+        predicted[:, None],
+        criterion=Criterion.of(TrainingSummary.from_dict(criterion)),
+        sample_weight=weight,
+    )
     return {one.name: one.value for one in found}
 
 
@@ -124,7 +130,7 @@ def test_the_gini_is_that_of_the_lorenz_curve_over_the_exposure(weight: np.ndarr
     found = measure_numbers(
         truth[:, None],
         (rate * exposure)[:, None],
-        criterion=Criterion.of({"loss": "poisson"}),
+        criterion=Criterion.of(TrainingSummary(loss="poisson")),
         offset=np.log(exposure)[:, None],
         link="log",
         sample_weight=weight,
@@ -140,7 +146,7 @@ def test_with_an_exposure_d2_is_that_of_rates_weighted_by_it() -> None:
     found = measure_numbers(
         truth[:, None],
         (rate * exposure)[:, None],
-        criterion=Criterion.of({"loss": "poisson"}),
+        criterion=Criterion.of(TrainingSummary(loss="poisson")),
         offset=offset,
         link="log",
     )

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, d2_absolute_error_score, d2_tweedie_
 import nae
 from nae import NAEClassifier, NAERegressor, quality
 from nae.errors import DataError, UserError
+from nae.tables import TrainingSummary
 
 FAST = {"n_members": 1, "max_epochs": 15, "random_state": 0}
 
@@ -114,7 +115,7 @@ def test_a_file_knows_the_loss_it_was_fitted_to(tmp_path: Path) -> None:
         ),
     ):
         NAERegressor(**given, **FAST | {"max_epochs": 1}).fit(X, y).save(tmp_path / "m.nae")
-        training = nae.load(tmp_path / "m.nae").training
+        training = nae.load(tmp_path / "m.nae").training.to_dict()
         for name, value in kept.items():
             assert training[name] == pytest.approx(value, rel=1e-4)
     assert next(iter(quality.measure(nae.load(tmp_path / "m.nae"), X, y))).name == "Huber loss"
@@ -151,8 +152,8 @@ def test_files_too_large_for_memory_know_the_same(tmp_path: Path, loss: str) -> 
     one = NAERegressor(loss, **settings).fit(nae.scan(tmp_path / "claims.parquet"), "claims", offset="log years")
     two = NAERegressor(loss, **settings).fit(X, y, offset=offset)
     known, expected = one.model_.training, two.model_.training
-    assert known["offset"] == expected["offset"] == ["log years"]
-    assert known["baseline"]["values"] == pytest.approx(expected["baseline"]["values"])
+    assert known.offset == expected.offset == ("log years",)
+    assert known.baseline["values"] == pytest.approx(expected.baseline["values"])
 
 
 def test_rows_without_a_truth_or_of_weight_zero_are_left_out(rate: NAERegressor) -> None:
@@ -193,8 +194,8 @@ def test_what_cannot_be_measured_is_said(rate: NAERegressor) -> None:
 def test_a_training_summary_remembers_measures(rate: NAERegressor) -> None:
     X, y, offset = claims()
     found = quality.measure(rate, X, y, offset=offset, n_resamples=20)
-    assert quality.Quality.of(found.to_training()) == found.measures
-    assert quality.Quality.of({}) == ()
+    assert quality.Quality.of(found.remembered_in(TrainingSummary())) == found.measures
+    assert quality.Quality.of(TrainingSummary()) == ()
 
 
 def test_accuracy_is_that_of_what_is_predicted_where_classes_have_weights() -> None:

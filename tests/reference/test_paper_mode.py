@@ -138,7 +138,7 @@ def test_tables_of_the_papers_model_differ_little_from_its_network_and_say_how_m
     model = small_paper_model(X, X["a"] * X["b"])
     assert model.table_error_ > 1e-5  # linear between knots, where the network bends
     assert model.table_error_ < 0.1
-    assert model.model_.training["table_error"] == model.table_error_
+    assert model.model_.training.table_error == model.table_error_
 
 
 def test_nothing_lies_between_levels_so_their_tables_are_exact() -> None:

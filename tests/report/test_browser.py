@@ -14,7 +14,7 @@ from nae.encoding import Category, Feature, Number, Schema
 from nae.explanation import with_statistics
 from nae.links import LINKS
 from nae.report import write_report
-from nae.tables import GateTables, SoftmaxRouting, TableModel
+from nae.tables import GateTables, SoftmaxRouting, TableModel, TrainingSummary
 from tests.explanation.examples import explained_model
 from tests.report.browsing import Opened, open_page
 from tests.report.test_write import HOSTILE, hostile_model, table_of
@@ -90,7 +90,7 @@ def line_model(start: float, end: float) -> TableModel:
         routing=SoftmaxRouting(1),
         intercept=np.zeros(1),
         link=LINKS["identity"],
-        training={"loss": "absolute", "baseline": {"values": [5.5], "level": 0.5}},
+        training=TrainingSummary(loss="absolute", baseline={"values": [5.5], "level": 0.5}),
     )
     return with_statistics(model, {"x": np.arange(12.0)})
 

@@ -101,7 +101,8 @@ def test_members_trained_apart_make_an_estimator_like_any_other(ray: HereAndNow,
     assert estimator.model_.n_members == 3
     np.testing.assert_array_equal(estimator.model_.schema.knots, together.model_.schema.knots)
     same = ("n_rows", "n_validation_rows", "data_sha256", "loss", "estimator", "device")
-    assert [estimator.model_.training[name] for name in same] == [together.model_.training[name] for name in same]
+    for name in same:
+        assert getattr(estimator.model_.training, name) == getattr(together.model_.training, name), name
     assert len({estimator.model_.experts[..., one].tobytes() for one in range(3)}) == 3  # each begins elsewhere
     found = estimator.contributions(X)
     np.testing.assert_allclose(found.values.mean(axis=0), 0.0, atol=1e-6)  # centred as a whole

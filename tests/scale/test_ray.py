@@ -123,7 +123,7 @@ def test_a_fit_survives_a_lost_worker_and_scores_like_one_process(tmp_path: Path
     alone = NAERegressor(**PARAMS).fit(kept.drop_columns(["y"]), np.array(kept["y"])).model_
     assert model.feature_names == alone.feature_names
     np.testing.assert_array_equal(model.schema.knots, alone.schema.knots)  # few rows: the sketches are exact
-    assert model.training["n_rows"] == 2700
+    assert model.training.n_rows == 2700
     assert rmse(model, table) == pytest.approx(rmse(alone, table), rel=0.15)
     assert model.predict(kept.drop_columns(["y"])).mean() == pytest.approx(
         np.mean(kept["y"]), abs=1e-6
@@ -153,7 +153,7 @@ def test_members_trained_by_two_jobs_survive_a_lost_one_and_score_like_a_batched
     np.testing.assert_array_equal(model.schema.knots, together.schema.knots)
     assert model.experts.shape == together.experts.shape
     assert rmse(model, table) == pytest.approx(rmse(together, table), rel=0.15)
-    assert model.training["validation_loss"] == pytest.approx(together.training["validation_loss"], rel=0.3)
+    assert model.training.validation_loss == pytest.approx(together.training.validation_loss, rel=0.3)
     model.save(tmp_path / "m.nae")
     found = load(tmp_path / "m.nae").explain_global()
     assert {shape.name for shape in found.ranked()[:2]} == {"a", "b"}

@@ -20,7 +20,7 @@ import pytest
 
 import nae
 from nae.errors import FormatError
-from nae.tables import save
+from nae.tables import TrainingSummary, save
 from nae.tables.archive import read_archive
 from nae.tables.container import MAX_HEADER, parse_json
 from tests.golden.make_format_1 import FOLDER
@@ -257,9 +257,9 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
 def test_odd_names_survive(tmp_path: Path) -> None:
     model = make_model(np.random.default_rng(0), n_features=1)
     odd = "\ud800 ümläut \0 \U0001f600 \u2028"
-    renamed = replace(model, training={"note": odd})
+    renamed = replace(model, training=TrainingSummary(more={"note": odd}))
     renamed.save(tmp_path / "m.nae")
-    assert nae.load(tmp_path / "m.nae").training == {"note": odd}
+    assert nae.load(tmp_path / "m.nae").training == TrainingSummary(more={"note": odd})
 
 
 def test_what_is_saved_beside_the_model_comes_back(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from nae.encoding import Category, Columns, Number, Schema
 from nae.errors import DataError, UserError
 from nae.links import LINKS
-from nae.tables import GateTables, SoftmaxRouting, TableModel
+from nae.tables import GateTables, SoftmaxRouting, TableModel, TrainingSummary
 from tests.laws.models import make_model, make_table
 
 
@@ -172,8 +172,9 @@ def test_members_are_averaged_before_the_link(model):
 
 
 def test_a_training_summary_grows(model):
-    assert model.with_training(loss="squared").with_training(n_rows=3).training == {"loss": "squared", "n_rows": 3}
-    assert model.training == {}
+    grown = model.with_training(loss="squared").with_training(n_rows=3)
+    assert grown.training == TrainingSummary(loss="squared", n_rows=3)
+    assert model.training == TrainingSummary()
 
 
 def test_a_model_says_what_it_is(model):

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from nae.cli.console import say
 from nae.errors import DataError
 from nae.quality import check_offset
 from nae.tables import TableModel
+from nae.tables.summary import TrainingSummary
 
 __all__ = ["Beside", "find_beside", "find_remembered", "note_offset"]
 
@@ -43,12 +44,9 @@ class Beside:
         """Return the weight of every row."""
         return None if self.weight is None else _numbers(table, self.weight)
 
-    def facts(self) -> dict[str, object]:
-        """Return what a model file remembers."""
-        return {
-            **({"offset": list(self.offset)} if self.offset else {}),
-            **({"weight": self.weight} if self.weight is not None else {}),
-        }
+    def remembered_in(self, training: TrainingSummary) -> TrainingSummary:
+        """Return a model's training summary with the names of these columns."""
+        return replace(training, offset=self.offset or training.offset, weight=self.weight or training.weight)
 
 
 def find_beside(table: pa.Table, offset: Sequence[str] | None, weight: str | None) -> Beside:
@@ -67,8 +65,8 @@ def find_remembered(
     there = {name.strip() for name in table.column_names}
     if not offset and model.offset_names and {name.strip() for name in model.offset_names} <= there:
         offset = model.offset_names
-    remembered = model.training.get("weight")
-    if weight is None and isinstance(remembered, str) and remembered.strip() in there:
+    remembered = model.training.weight
+    if weight is None and remembered is not None and remembered.strip() in there:
         weight = remembered
     if is_measured:
         check_offset(model, offset or None, hint="Name its column with --offset.")

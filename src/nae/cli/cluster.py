@@ -1,6 +1,7 @@
 """``nae fit --ray``: the same model from the workers of a Ray cluster."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -63,9 +64,10 @@ def fit_on_cluster(
     )
     if not recipe.is_quiet:
         facts = model.training
-        trained = counted(facts["n_epochs"], "epoch")
-        say(f"trained for {trained} and kept number {facts['best_epoch']} ({facts['stopped']}).")
-    return model.with_training(target=target, **recipe.beside.facts())
+        trained = counted(facts.n_epochs or 0, "epoch")
+        say(f"trained for {trained} and kept number {facts.best_epoch} ({facts.stopped}).")
+    summary = replace(recipe.beside.remembered_in(model.training), target=target)
+    return replace(model, training=summary)
 
 
 def _choose_task(data: Sequence[str], target: str, recipe: Recipe) -> tuple[Task, str]:

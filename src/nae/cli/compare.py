@@ -86,10 +86,10 @@ def _rival(name: str, model: TableModel, table: pa.Table, offset: list[str] | No
 
 
 def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str:
-    wanted = given or model.training.get("target")
+    wanted = given or model.training.target
     if wanted is None:
         raise ConfigError("The target's column must be known; the first model does not name it. Give --target.")
-    return find_column(str(wanted), table, role="target column")
+    return find_column(wanted, table, role="target column")
 
 
 def _shared_test_rows(rivals: list[_Rival], target: AnyArray) -> IntArray | None:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -226,13 +226,13 @@ def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | 
     quality = measure(model, X.take(rows), y[rows], sample_weight=_take(weight, rows), offset=_take(offset, rows))
     if not recipe.is_quiet:
         show_result(model, quality, n_test=len(split.test), is_interrupted=is_interrupted)
-    estimator.model_ = model.with_training(
+    summary = replace(
+        quality.remembered_in(beside.remembered_in(model.training)),
         target=name,
-        **beside.facts(),
         n_test_rows=len(test),
-        **quality.to_training(),
         split=describe_split(X, y, test_size=recipe.test_size, seed=recipe.seed),
     )
+    estimator.model_ = replace(model, training=summary)
     return estimator
 
 
@@ -349,9 +349,9 @@ def _describe(table: pa.Table, features: list[str], n_without: int, split: Split
 def show_result(model: TableModel, quality: Quality, *, n_test: int, is_interrupted: bool) -> None:
     """Say how training ended and how good the model is."""
     training = model.training
-    how = "Ctrl-C" if is_interrupted else training["stopped"]
-    trained = counted(training["n_epochs"], "epoch")
-    say(f"trained for {trained} and kept the best, number {training['best_epoch']} ({how}).")
+    how = "Ctrl-C" if is_interrupted else training.stopped
+    trained = counted(training.n_epochs or 0, "epoch")
+    say(f"trained for {trained} and kept the best, number {training.best_epoch} ({how}).")
     where = counted(n_test, "test row") if n_test else "the training rows: there are too few to test"
     console = out()
     console.print(quality_table(f"Quality on {where}", quality))

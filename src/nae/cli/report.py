@@ -75,8 +75,8 @@ def report(
 def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str | None:
     if given is not None:
         return find_column(given, table, role="target column")
-    remembered = model.training.get("target")
-    if isinstance(remembered, str) and remembered.strip() in {name.strip() for name in table.column_names}:
+    remembered = model.training.target
+    if remembered is not None and remembered.strip() in {name.strip() for name in table.column_names}:
         return find_column(remembered, table)
     say("note: the table has no target, so the page cannot say how good the model is; --target names it.")
     return None

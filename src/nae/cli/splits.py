@@ -11,6 +11,7 @@ from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
 from nae.errors import ConfigError, DataError
 from nae.tables import TableModel
+from nae.tables.summary import SplitEntry
 
 __all__ = ["Split", "describe_split", "find_test_rows", "split_rows"]
 
@@ -41,15 +42,15 @@ def split_rows(target: AnyArray, *, test_size: float, seed: int, is_classes: boo
     return Split(np.flatnonzero(~is_test), np.flatnonzero(is_test))
 
 
-def describe_split(X: Any, target: AnyArray, *, test_size: float, seed: int) -> dict[str, Any]:
+def describe_split(X: Any, target: AnyArray, *, test_size: float, seed: int) -> SplitEntry:
     """Return what a model file needs to remember, so that its test rows are found again."""
     return {"test_size": test_size, "seed": seed, "rows_sha256": fingerprint(read_table(X), target)}
 
 
 def find_test_rows(model: TableModel, X: Any, target: AnyArray) -> IntArray | None:
     """Return the rows a model was tested on, if this is the table it comes from; None where that is not known."""
-    found = model.training.get("split")
-    if not isinstance(found, dict) or found.get("rows_sha256") != fingerprint(read_table(X), target):
+    found = model.training.split
+    if found is None or found["rows_sha256"] != fingerprint(read_table(X), target):
         return None
     known = np.flatnonzero(~is_missing(target))
     split = split_rows(target[known], test_size=found["test_size"], seed=found["seed"], is_classes=bool(model.classes))

@@ -65,9 +65,10 @@ def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERe
     )
     n_test = 0 if test is None else len(y)
     if not recipe.is_quiet:
-        _say_left_out(facts["n_unknown_rows"], facts["n_rows"])
+        _say_left_out(facts.n_unknown_rows or 0, facts.n_rows or 0)
         show_result(model, quality, n_test=n_test, is_interrupted=is_interrupted)
-    estimator.model_ = model.with_training(target=name, **beside.facts(), n_test_rows=n_test, **quality.to_training())
+    summary = quality.remembered_in(beside.remembered_in(facts))
+    estimator.model_ = replace(model, training=replace(summary, target=name, n_test_rows=n_test))
     return estimator
 
 

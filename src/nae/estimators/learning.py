@@ -41,6 +41,7 @@ from nae.links import link_named
 from nae.quality import Baseline, Criterion
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
+from nae.tables.summary import AdditivityEntry, BaselineEntry, TrainingSummary
 from nae.training import History, TrainingConfig
 from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
@@ -169,11 +170,13 @@ class Learner(Parameters):
         self._keep(
             fitted,
             prepared,
-            **_facts(task, None if offset is None else list(names_of(offset))),
-            baseline=_baseline(rows, task).to_dict(),
-            n_rows=len(training),
-            n_validation_rows=training.count_held_out(self.n_members) if validation is None else len(validation),
-            data_sha256=fingerprint(rows.columns, rows.target, rows.weight),
+            replace(
+                _summary_of(task, None if offset is None else names_of(offset)),
+                baseline=_baseline(rows, task).to_entry(),
+                n_rows=len(training),
+                n_validation_rows=training.count_held_out(self.n_members) if validation is None else len(validation),
+                data_sha256=fingerprint(rows.columns, rows.target, rows.weight),
+            ),
             names=names_of(y, features=columns.names),
             positive=task.positive,
         )
@@ -217,13 +220,15 @@ class Learner(Parameters):
             self._keep(
                 fitted,
                 written.prepared,
-                **_facts(plan.task, list(plan.roles.offset) or None),
-                n_rows=len(written.prepared.source),
-                n_validation_rows=written.n_validation_rows,
-                data_sha256=written.fingerprint if is_alone else None,
-                n_bad_rows=survey.bad_rows.count,
-                n_unknown_rows=survey.bad_rows.n_unknown,
-                **_known_baseline(survey, plan.task),
+                replace(
+                    _summary_of(plan.task, plan.roles.offset or None),
+                    baseline=_known_baseline(survey, plan.task),
+                    n_rows=len(written.prepared.source),
+                    n_validation_rows=written.n_validation_rows,
+                    data_sha256=written.fingerprint if is_alone else None,
+                    n_bad_rows=survey.bad_rows.count,
+                    n_unknown_rows=survey.bad_rows.n_unknown,
+                ),
                 names=plan.roles.target,
                 positive=plan.task.positive,
             )
@@ -353,13 +358,18 @@ class Learner(Parameters):
         fitted, self.additivity_path_ = fit_path(fit, settings, lambda _: prepared.cells, state=state)
         return _balanced(fitted, prepared, task, workers)
 
-    def _keep(self, fitted: Fitted, prepared: Prepared, *, names: tuple[str, ...], positive: str, **facts: Any) -> None:
-        """Keep the model of a target of some ``names``, with a summary of how it was trained."""
-        if names:
-            facts["target"] = ", ".join(names)
+    def _keep(
+        self, fitted: Fitted, prepared: Prepared, summary: TrainingSummary, *, names: tuple[str, ...], positive: str
+    ) -> None:
+        """Keep the model of a target of some ``names``; ``summary`` says what is known of its loss and rows."""
+        additivity = None
         if isinstance(self.additivity, float) and fitted.model.n_experts > 1:
-            _check_dial(fitted, self.additivity)
-        model = fitted.model.with_training(
+            additivity = _check_dial(fitted, self.additivity)
+        summary = replace(
+            summary,
+            target=", ".join(names) or None,
+            intercept_shift=fitted.model.training.intercept_shift,
+            additivity=additivity,
             estimator=type(self).__name__,
             n_epochs=len(fitted.history),
             best_epoch=fitted.history.best_epoch,
@@ -367,8 +377,8 @@ class Learner(Parameters):
             validation_loss=fitted.history.best_validation,
             table_error=fitted.table_error,
             device=str(prepared.place.device),
-            **facts,
         )
+        model = replace(fitted.model, training=summary)
         self.model_ = model.for_class(positive) if positive else model
         self.history_ = fitted.history
         self.n_iter_ = len(fitted.history)
@@ -378,15 +388,18 @@ class Learner(Parameters):
             self._state = fitted.state
 
 
-def _facts(task: Task, offset: list[str] | None) -> dict[str, Any]:
+def _summary_of(task: Task, offset: tuple[str, ...] | None) -> TrainingSummary:
     """Return what a model remembers of its loss, and of its offset by name."""
-    facts: dict[str, Any] = {"loss": task.loss.name}
-    if task.loss.option is not None:
-        name, value = task.loss.option
-        facts[name] = float(value)
-        if name == "huber_delta":  # in units of the target
-            facts["huber_threshold"] = (value * task.scale.unit).tolist()
-    return facts if offset is None else facts | {"offset": offset}
+    option = {} if task.loss.option is None else {task.loss.option[0]: float(task.loss.option[1])}
+    delta = option.get("huber_delta")
+    return TrainingSummary(
+        loss=task.loss.name,
+        quantile=option.get("quantile"),
+        tweedie_power=option.get("tweedie_power"),
+        huber_delta=delta,
+        huber_threshold=None if delta is None else tuple((delta * task.scale.unit).tolist()),
+        offset=offset,
+    )
 
 
 def _baseline(rows: Rows, task: Task) -> Baseline:
@@ -394,14 +407,14 @@ def _baseline(rows: Rows, task: Task) -> Baseline:
     weight = rows.weight if rows.count is None else rows.count
     if task.classes:
         return Baseline.of_classes(rows.target.ravel(), weight, len(task.classes))
-    criterion, link = Criterion.of(_facts(task, None)), link_named(task.loss.link)
+    criterion, link = Criterion.of(_summary_of(task, None)), link_named(task.loss.link)
     return Baseline.of_numbers(rows.target, weight, rows.offset, criterion=criterion, link=link)
 
 
-def _known_baseline(survey: "Survey", task: Task) -> dict[str, Any]:
+def _known_baseline(survey: "Survey", task: Task) -> BaselineEntry | None:
     """Return the same rule of rows that were never all in memory; quantiles of their target are not known."""
-    is_known = bool(task.classes) or Criterion.of(_facts(task, None)).level is None
-    return {"baseline": survey.baseline(link_named(task.loss.link)).to_dict()} if is_known else {}
+    is_known = bool(task.classes) or Criterion.of(_summary_of(task, None)).level is None
+    return survey.baseline(link_named(task.loss.link)).to_entry() if is_known else None
 
 
 def _balanced(fitted: Fitted, prepared: Prepared, task: Task, workers: Workers) -> Fitted:
@@ -412,10 +425,9 @@ def _balanced(fitted: Fitted, prepared: Prepared, task: Task, workers: Workers) 
     return replace(fitted, model=model)
 
 
-def _check_dial(fitted: Fitted, asked: float) -> None:
-    """Note how additive the model is, and warn when that is less than asked for."""
+def _check_dial(fitted: Fitted, asked: float) -> AdditivityEntry:
+    """Return how additive the model is beside what was asked for, and warn when it is less."""
     measured = fitted.model.explain_global().additivity
-    fitted.model.training["additivity"] = {"asked": asked, "measured": measured}
     if measured < asked - 0.03:
         warnings.warn(
             f"additivity={asked:g} was asked for and {measured:.3f} reached: the penalty needs more "
@@ -423,3 +435,4 @@ def _check_dial(fitted: Fitted, asked: float) -> None:
             NAEWarning,
             stacklevel=6,  # the call of fit
         )
+    return {"asked": asked, "measured": measured}

@@ -1,8 +1,6 @@
 """What a model was fitted to, and what somebody predicts who knows nothing but the target of the training rows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +8,7 @@ from nae._typing import Array, IntArray
 from nae.encoding.target import TargetMoments
 from nae.links import Link, link_named
 from nae.quality.formulas import quantile_of
+from nae.tables.summary import BaselineEntry, TrainingSummary
 
 __all__ = ["Baseline", "Criterion"]
 
@@ -26,12 +25,14 @@ class Criterion:
     thresholds: tuple[float, ...] = ()  # where Huber's loss turns linear, per output
 
     @staticmethod
-    def of(training: Mapping[str, Any]) -> "Criterion":
+    def of(training: TrainingSummary) -> "Criterion":
         """Return what a model's training summary says; the squared error where it says nothing."""
-        loss = str(training.get("loss", "squared"))
-        level = {"absolute": 0.5, "quantile": training.get("quantile", 0.5)}.get(loss)
-        power = {**_POWERS, "tweedie": training.get("tweedie_power", 1.5)}.get(loss)
-        return Criterion(loss, level, power, tuple(training.get("huber_threshold", ())))
+        loss = training.loss or "squared"
+        quantile = 0.5 if training.quantile is None else training.quantile
+        tweedie_power = 1.5 if training.tweedie_power is None else training.tweedie_power
+        level = {"absolute": 0.5, "quantile": quantile}.get(loss)
+        power = {**_POWERS, "tweedie": tweedie_power}.get(loss)
+        return Criterion(loss, level, power, training.huber_threshold or ())
 
     @property
     def domain(self) -> str:
@@ -102,16 +103,15 @@ class Baseline:
             return values
         return link_named(self.link).inverse(values if offset is None else values + offset)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as JSON values, as a model file has it."""
+    def to_entry(self) -> BaselineEntry:
+        """Return the rule as a model's training summary has it."""
         return {"values": list(self.values), "level": self.level}
 
     @staticmethod
-    def of(training: Mapping[str, Any], *, is_classes: bool, link: Link) -> "Baseline | None":
+    def of(training: TrainingSummary, *, is_classes: bool, link: Link) -> "Baseline | None":
         """Return the rule of the training rows, where a model's training summary has it."""
-        found = training.get("baseline")
-        if not isinstance(found, Mapping) or "values" not in found:
+        found = training.baseline
+        if found is None:
             return None
-        return Baseline(
-            tuple(map(float, found["values"])), is_classes, found.get("level"), "offset" in training, link.name
-        )
+        has_offset = training.offset is not None
+        return Baseline(tuple(map(float, found["values"])), is_classes, found.get("level"), has_offset, link.name)

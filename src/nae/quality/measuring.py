@@ -1,7 +1,7 @@
 """Measuring a model on rows whose truth is known, beside the baseline: the one place that every other one reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from nae.quality import formulas
 from nae.quality.baseline import Baseline, Criterion
 from nae.quality.formulas import Statistic
 from nae.quality.rows import MeasuredRows, read_rows
+from nae.tables.summary import TrainingSummary
 
 __all__ = [
     "MOST_ROWS",
@@ -104,21 +105,22 @@ class Quality:
     def __getitem__(self, name: str) -> Measure:
         return {one.name: one for one in self.measures}[name]
 
-    def to_training(self) -> dict[str, Any]:
-        """Return the entries of a model's training summary that :meth:`of` reads."""
-        return {
-            "quality": {one.name: one.value for one in self},
-            "baseline_quality": {one.name: one.baseline for one in self},
-            "quality_intervals": {one.name: list(one.interval) for one in self if one.interval is not None},
-        }
+    def remembered_in(self, training: TrainingSummary) -> TrainingSummary:
+        """Return a model's training summary with these measures, which :meth:`of` reads again."""
+        return replace(
+            training,
+            quality={one.name: one.value for one in self},
+            baseline_quality={one.name: one.baseline for one in self},
+            quality_intervals={one.name: list(one.interval) for one in self if one.interval is not None},
+        )
 
     @staticmethod
-    def of(training: Mapping[str, Any]) -> tuple[Measure, ...]:
+    def of(training: TrainingSummary) -> tuple[Measure, ...]:
         """Return the measures that a model's training summary remembers."""
-        found, rule = training.get("quality"), training.get("baseline_quality")
-        if not isinstance(found, dict) or not isinstance(rule, dict):
+        found, rule = training.quality, training.baseline_quality
+        if found is None or rule is None:
             return ()
-        intervals = training.get("quality_intervals", {})
+        intervals = training.quality_intervals or {}
         return tuple(
             Measure(name, float(value), float(rule[name]), _better(name), _pair(intervals.get(name)))
             for name, value in found.items()

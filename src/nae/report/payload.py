@@ -90,8 +90,14 @@ def _density(model: TableModel, rows: ReportRows, listed: tuple[bool, ...]) -> d
 
 
 def _training(model: TableModel) -> dict[str, Any]:
-    names = {"n_rows": "nRows", "n_validation_rows": "nHeldOut", "loss": "loss", "validation_loss": "heldOutLoss"}
-    return {new: model.training[old] for old, new in names.items() if model.training.get(old) is not None}
+    training = model.training
+    found = {
+        "nRows": training.n_rows,
+        "nHeldOut": training.n_validation_rows,
+        "loss": training.loss,
+        "heldOutLoss": training.validation_loss,
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _quality(quality: Quality) -> dict[str, Any]:

@@ -104,8 +104,8 @@ def _target_columns(model: TableModel, names: tuple[str, ...], target: str | Non
 def _name_of(model: TableModel, found: tuple[str, ...]) -> str:
     if found:
         return ", ".join(found)
-    if "target" in model.training:
-        return str(model.training["target"])
+    if model.training.target is not None:
+        return model.training.target
     if model.classes:
         return "the class"
     return "the target" if model.outputs == ("score",) else ", ".join(model.outputs)

@@ -71,7 +71,7 @@ def report_model(model: TableModel, *, rank: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         if rank == 0:
             model.save(Path(folder) / _MODEL)
-        _report(folder, rank=rank, metrics={"n_epochs": model.training["n_epochs"]})
+        _report(folder, rank=rank, metrics={"n_epochs": model.training.n_epochs})
 
 
 def report_error(error: NAEError, *, rank: int) -> None:

@@ -59,7 +59,8 @@ def fit_members(
         device = "cuda" if available.get("gpu", 0) > 0 else "cpu"
         train = partial(_train_apart, ray=ray, resources=resources, device=torch.device(device))
         estimator.fit_with(train, X, y, sample_weight=sample_weight, eval_set=eval_set, offset=offset)
-    estimator.model_ = estimator.model_.with_training(device=device)
+    model = estimator.model_
+    estimator.model_ = replace(model, training=replace(model.training, device=device))
     return estimator
 
 

@@ -11,6 +11,7 @@ from nae.encoding import Cells
 from nae.estimators.fitting import Fitted
 from nae.explanation.statistics import gather_statistics
 from nae.tables import GateTables, TableModel
+from nae.tables.summary import TrainingSummary
 from nae.training.history import Epoch, History
 
 __all__ = ["merge_fits", "merge_histories", "merge_models"]
@@ -49,7 +50,7 @@ def merge_models(models: Sequence[TableModel]) -> TableModel:
         gate=gate,
         intercept=np.average([model.intercept for model in models], axis=0, weights=shares),
         statistics=None,
-        training={},
+        training=TrainingSummary(),
     )
 
 

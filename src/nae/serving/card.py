@@ -70,8 +70,8 @@ def make_card(model: TableModel) -> Card:
         features=tuple(_feature(feature) for feature in model.schema.features),
         caps=tuple(cap.sentence for cap in model.effect_caps_.caps),
         measures=_measures(model),
-        quality=Quality.of(model.training) if model.training.get("n_test_rows") else (),
-        training=(*_offset(model), *_facts(model.training)),
+        quality=Quality.of(model.training) if model.training.n_test_rows else (),
+        training=(*_offset(model), *_facts(model.training.to_dict())),
     )
 
 
@@ -88,8 +88,8 @@ def _facts(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _target(model: TableModel) -> str | None:
     """Return the name of the target; the outputs of a classifier are classes and no names of it."""
-    if model.training.get("target"):
-        return str(model.training["target"])
+    if model.training.target:
+        return model.training.target
     return None if model.classes or model.outputs == ("score",) else ", ".join(model.outputs)
 
 
@@ -97,8 +97,8 @@ def _sentence(model: TableModel, target: str | None) -> str:
     what = target or "a number"
     if model.classes:
         what = f"one of {len(model.classes)} classes" + (f" of {target}" if target else "")
-    n_rows = model.training.get("n_rows")
-    rows = f", learned from {counted(n_rows, 'row')}" if isinstance(n_rows, int) else ""
+    n_rows = model.training.n_rows
+    rows = "" if n_rows is None else f", learned from {counted(n_rows, 'row')}"
     return f"predicts {what} from {counted(model.n_features, 'feature')}{rows}"
 
 

@@ -5,6 +5,7 @@ from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
 from nae.tables.routing import ROUTINGS, EqualRouting, Routing, SoftmaxRouting
 from nae.tables.statistics import Statistics
+from nae.tables.summary import TrainingSummary
 
 __all__ = [
     "ROUTINGS",
@@ -14,6 +15,7 @@ __all__ = [
     "SoftmaxRouting",
     "Statistics",
     "TableModel",
+    "TrainingSummary",
     "load",
     "save",
 ]

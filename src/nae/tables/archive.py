@@ -20,6 +20,7 @@ from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
 from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import Statistics
+from nae.tables.summary import TrainingSummary
 
 __all__ = ["FORMAT", "describe", "load", "read_archive", "save"]
 
@@ -132,7 +133,7 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
         "outputs": list(model.outputs),
         "classes": list(model.classes),
         **({"class_weight": list(model.class_weight)} if model.class_weight else {}),
-        "training": model.training,
+        "training": model.training.to_dict(),
         "arrays": {name: _describe(value) for name, value in arrays.items()},
     }
 
@@ -168,7 +169,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         classes=tuple(header["classes"]),
         class_weight=tuple(header.get("class_weight", ())),
         statistics=Statistics(**statistics) if statistics else None,
-        training=header["training"],
+        training=TrainingSummary.from_dict(header["training"]),
     )
     check_model(model)
     return model

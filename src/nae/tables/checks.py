@@ -12,7 +12,6 @@ from nae.tables.gates import GATES
 from nae.tables.model import TableModel
 from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import QUANTILES, Statistics
-from nae.tables.summary import check_summary
 
 __all__ = ["check_arrays", "check_header", "check_model"]
 
@@ -56,7 +55,6 @@ def check_header(header: dict[str, Any]) -> None:
         _check_texts(header[key], key)
     if len(set(header["classes"])) != len(header["classes"]):
         raise FormatError("The names of the classes must differ; one stands twice.")
-    check_summary(header["training"])
     _check_schema(header["schema"])
 
 

@@ -23,6 +23,7 @@ from nae.tables.gates import GateTables
 from nae.tables.lookup import interpolate
 from nae.tables.routing import Routing
 from nae.tables.statistics import Statistics
+from nae.tables.summary import TrainingSummary
 
 if TYPE_CHECKING:
     from nae.tables.kernel import Kernel
@@ -60,7 +61,7 @@ class TableModel(Explains):
     statistics
         Aggregates of the training rows.
     training
-        A summary of how it was trained: plain JSON values.
+        What the model remembers of its training.
     kernel
         What :meth:`compile` made; None where numpy does the work.
     """
@@ -75,7 +76,7 @@ class TableModel(Explains):
     classes: tuple[str, ...] = ()
     class_weight: tuple[float, ...] = ()
     statistics: Statistics | None = None
-    training: dict[str, Any] = field(default_factory=dict)
+    training: TrainingSummary = field(default_factory=TrainingSummary)
     kernel: "Kernel | None" = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -108,8 +109,7 @@ class TableModel(Explains):
     @property
     def offset_names(self) -> tuple[str, ...] | None:
         """What the offset of the training rows was called, nothing where it had no name; None without an offset."""
-        found = self.training.get("offset")
-        return None if found is None else tuple(map(str, found))
+        return self.training.offset
 
     def cells(self, X: Any) -> Cells:
         """Return the cells of a table; columns are matched by name where it has names."""
@@ -264,9 +264,9 @@ class TableModel(Explains):
 
         save(self, path)
 
-    def with_training(self, **summary: Any) -> "TableModel":
-        """Return the same model with a longer training summary."""
-        return replace(self, training={**self.training, **summary})
+    def with_training(self, **entries: Any) -> "TableModel":
+        """Return the same model with further entries in its training summary: JSON values, as a file has them."""
+        return replace(self, training=TrainingSummary.from_dict(self.training.to_dict() | entries))
 
     def _contribute(self, cells: Cells) -> tuple[Array, Array, Array]:
         """Return contributions (B, F, O), experts (B, F, K, O, M) and weights (B, F, K, M)."""

@@ -1,13 +1,13 @@
 """The two sides of a model of two classes: the same probabilities, as evidence for the one or for the other."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from nae.errors import UserError, did_you_mean
 from nae.tables.model import TableModel
 from nae.tables.statistics import Statistics
+from nae.tables.summary import TrainingSummary
 
 __all__ = ["speaking_for"]
 
@@ -47,11 +47,11 @@ def _mirrored_statistics(statistics: Statistics) -> Statistics:
     return replace(statistics, mean=0 - statistics.mean, quantiles=quantiles)
 
 
-def _mirrored_training(training: dict[str, Any]) -> dict[str, Any]:
+def _mirrored_training(training: TrainingSummary) -> TrainingSummary:
     """Return the summary with the shares of the classes in their new order, and the shift of the intercept turned."""
-    found, baseline = dict(training), training.get("baseline")
-    if isinstance(baseline, dict) and isinstance(baseline.get("values"), list):
-        found["baseline"] = {**baseline, "values": baseline["values"][::-1]}
-    if isinstance(training.get("intercept_shift"), list):
-        found["intercept_shift"] = [0 - shift for shift in training["intercept_shift"]]
+    found = training
+    if training.baseline is not None:
+        found = replace(found, baseline={**training.baseline, "values": training.baseline["values"][::-1]})
+    if training.intercept_shift is not None:
+        found = replace(found, intercept_shift=tuple(0 - shift for shift in training.intercept_shift))
     return found

@@ -1,20 +1,105 @@
-"""What must hold of the entries of a training summary that the library reads; other entries may hold anything."""
+"""TrainingSummary: what a model remembers of how it was trained, and what must hold of it in a file."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NotRequired, TypedDict
 
 from nae.errors import FormatError
 
-__all__ = ["check_summary"]
+__all__ = ["AdditivityEntry", "BaselineEntry", "SplitEntry", "TrainingSummary"]
+
+
+class AdditivityEntry(TypedDict):
+    """The additivity that was asked for, and the one that was reached."""
+
+    asked: float
+    measured: float
+
+
+class BaselineEntry(TypedDict):
+    """The rule that knows only the target of the training rows: a score per output, or a share per class."""
+
+    values: list[float]
+    level: NotRequired[float | None]
+    """The quantile that the rule predicts; None where it predicts the mean."""
+
+
+class SplitEntry(TypedDict):
+    """How ``nae fit`` split a table, so that its test rows are found again."""
+
+    test_size: float
+    seed: int
+    rows_sha256: str
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """What a model remembers of its training. An entry is None where the file does not have it.
+
+    Files hold the entries in the order of these fields, under the same names.
+    """
+
+    intercept_shift: tuple[float, ...] | None = None
+    """How far the intercept was moved to match the totals, per output."""
+    additivity: AdditivityEntry | None = None
+    estimator: str | None = None
+    """The name of the estimator's class."""
+    n_epochs: int | None = None
+    best_epoch: int | None = None
+    stopped: str | None = None
+    """Why training ended, in words."""
+    validation_loss: float | None = None
+    table_error: float | None = None
+    """By how much the tables differ from the network they were read from, at most."""
+    device: str | None = None
+    loss: str | None = None
+    quantile: float | None = None
+    tweedie_power: float | None = None
+    huber_delta: float | None = None
+    """Where Huber's loss turns linear, in units of the target's spread."""
+    huber_threshold: tuple[float, ...] | None = None
+    """The same in units of the target, per output."""
+    offset: tuple[str, ...] | None = None
+    """Names of the offset's columns; empty where it had no name."""
+    baseline: BaselineEntry | None = None
+    n_rows: int | None = None
+    n_validation_rows: int | None = None
+    data_sha256: str | None = None
+    """A fingerprint of the training data."""
+    n_bad_rows: int | None = None
+    n_unknown_rows: int | None = None
+    """How many rows were left out because they had no target."""
+    target: str | None = None
+    weight: str | None = None
+    """The name of the column of weights."""
+    n_test_rows: int | None = None
+    quality: Mapping[str, float] | None = None
+    """Measures on the test rows by name."""
+    baseline_quality: Mapping[str, float] | None = None
+    """The same measures of the baseline."""
+    quality_intervals: Mapping[str, list[float]] | None = None
+    split: SplitEntry | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Entries that this version does not know, such as those of a newer one. Saving keeps them."""
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> "TrainingSummary":
+        """Return the summary that a file holds. An entry of the wrong type is a FormatError."""
+        for name, (words, holds) in _RULES.items():
+            if name in entries and not holds(entries[name]):
+                raise FormatError(f"{name!r} of the training summary must be {words}; got {str(entries[name])[:40]!r}.")
+        known: dict[str, Any] = {name: entries[name] for name in _RULES if name in entries}
+        lists = {name: tuple(value) for name, value in known.items() if isinstance(value, list)}
+        return cls(**known | lists, more={name: value for name, value in entries.items() if name not in _RULES})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entries as JSON values, without those that are None."""
+        known = {name: getattr(self, name) for name in _RULES}
+        entries = {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
+        return {name: value for name, value in entries.items() if value is not None} | dict(self.more)
+
 
 Rule = tuple[str, Callable[[Any], bool]]  # in words, and as a test
-
-
-def check_summary(training: dict[str, Any]) -> None:
-    """Check the entries that measuring, reports, cards and the command line read; each may be absent."""
-    for name, (words, holds) in _ENTRIES.items():
-        if name in training and not holds(training[name]):
-            raise FormatError(f"{name!r} of the training summary must be {words}; got {str(training[name])[:40]!r}.")
 
 
 def _is_number(value: Any) -> bool:
@@ -45,6 +130,10 @@ def _is_pair(value: Any) -> bool:
     return _lists(_is_number)(value) and len(value) == 2
 
 
+def _is_additivity(value: Any) -> bool:
+    return isinstance(value, dict) and _is_number(value.get("asked")) and _is_number(value.get("measured"))
+
+
 def _is_baseline(value: Any) -> bool:
     return (
         isinstance(value, dict) and _lists(_is_number)(value.get("values")) and _or_none(_is_number)(value.get("level"))
@@ -59,24 +148,37 @@ def _is_split(value: Any) -> bool:
 
 
 _NUMBER: Rule = ("a number", _is_number)
+_NUMBER_OR_NULL: Rule = ("a number, or null", _or_none(_is_number))
 _NUMBERS: Rule = ("a list of numbers", _lists(_is_number))
 _TEXT: Rule = ("a text", _is_text)
+_TEXT_OR_NULL: Rule = ("a text, or null", _or_none(_is_text))
 _COUNT: Rule = ("a whole number from 0 up", _is_count)
 _QUALITY: Rule = ("numbers by name", _names(_is_number))
-_ENTRIES: dict[str, Rule] = {
+_RULES: dict[str, Rule] = {
+    "intercept_shift": _NUMBERS,
+    "additivity": ("'asked' and 'measured', two numbers", _is_additivity),
+    "estimator": _TEXT,
+    "n_epochs": _COUNT,
+    "best_epoch": _COUNT,
+    "stopped": _TEXT,
+    "validation_loss": _NUMBER_OR_NULL,
+    "table_error": _NUMBER_OR_NULL,
+    "device": _TEXT,
     "loss": _TEXT,
     "quantile": _NUMBER,
     "tweedie_power": _NUMBER,
+    "huber_delta": _NUMBER,
     "huber_threshold": _NUMBERS,
-    "intercept_shift": _NUMBERS,
-    "baseline": ("'values', a list of numbers, and 'level', a number or null", _is_baseline),
     "offset": ("a list of texts, or null", _or_none(_lists(_is_text))),
-    "weight": ("a text, or null", _or_none(_is_text)),
-    "target": ("a text, or null", _or_none(_is_text)),
+    "baseline": ("'values', a list of numbers, and 'level', a number or null", _is_baseline),
     "n_rows": _COUNT,
     "n_validation_rows": _COUNT,
+    "data_sha256": _TEXT_OR_NULL,
+    "n_bad_rows": _COUNT,
+    "n_unknown_rows": _COUNT,
+    "target": _TEXT_OR_NULL,
+    "weight": _TEXT_OR_NULL,
     "n_test_rows": _COUNT,
-    "validation_loss": ("a number, or null", _or_none(_is_number)),
     "quality": _QUALITY,
     "baseline_quality": _QUALITY,
     "quality_intervals": ("pairs of numbers by name", _names(_is_pair)),

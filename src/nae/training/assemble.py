@@ -1,7 +1,6 @@
 """From a trained network to a model: fill in unseen values, centre contributions, gather statistics."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -58,7 +57,6 @@ def assemble(
     link: Link,
     outputs: tuple[str, ...],
     classes: tuple[str, ...] = (),
-    training: dict[str, Any] | None = None,
     slot_weight: Array | None = None,
     is_warm: bool = False,
 ) -> TableModel:
@@ -85,7 +83,6 @@ def assemble(
         link=link,
         outputs=outputs,
         classes=classes,
-        training=training or {},
     )
     model = _centre(model, cells, weights)
     is_double = network.intercept.dtype == torch.float64 or scale.is_extreme

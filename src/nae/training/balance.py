@@ -70,7 +70,8 @@ def balance(
         model,
         intercept=model.intercept + shift,
         class_weight=tuple(weights.tolist()) if logs.any() else (),
-    ).with_training(intercept_shift=shift.tolist())
+        training=replace(model.training, intercept_shift=tuple(shift.tolist())),
+    )
 
 
 def _score(model: TableModel, rows: TrainingRows, loss: Loss, scale: Scale) -> Array:

@@ -109,7 +109,7 @@ def measure(question: Question, params: Mapping[str, Any], seed: Any) -> Measure
         estimator.fit(question.X, question.y, **question.fit_params)
     loss, error = estimator.history_.best_validation, estimator.history_.standard_error
     if loss is None:
-        n_rows = estimator.model_.training["n_rows"]
+        n_rows = estimator.model_.training.n_rows
         raise DataError(f"Tuning needs rows to validate on; all {n_rows} are used for training. Pass eval_set.")
     return Measured(
         loss=float(loss),
