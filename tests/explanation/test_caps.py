@@ -7,7 +7,8 @@ from nae.encoding import Columns
 from nae.errors import UserError
 from nae.explanation import EffectCaps
 from nae.tables import TableModel
-from tests.laws.models import make_model, make_table, models_with_tables
+from tests.laws.drawn import models_with_tables
+from tests.laws.models import make_model, make_table
 
 
 @settings(max_examples=40)

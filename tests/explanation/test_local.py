@@ -14,7 +14,8 @@ from nae.explanation.reference import MeanGate
 from nae.plots.layouts.bars import lay_out_waterfall
 from nae.tables import TableModel, load, save
 from tests.explanation.examples import explained_model, raw_part_oracle, remembering
-from tests.laws.models import make_model, make_table, models_with_tables, permuted
+from tests.laws.drawn import models_with_tables
+from tests.laws.models import make_model, make_table, permuted
 
 
 def take_member(model: TableModel, member: int) -> TableModel:

@@ -2,17 +2,15 @@
 
 from dataclasses import replace
 
-import hypothesis.strategies as st
 import numpy as np
 
 from nae._typing import Array
 from nae.encoding import Category, Columns, Feature, Number, Schema
 from nae.links import LINKS
 from nae.tables import GateTables, TableModel
-from nae.tables.gates import GATES
 from nae.tables.routing import ROUTINGS
 
-__all__ = ["UNKNOWN", "make_model", "make_schema", "make_table", "models", "models_with_tables", "permuted"]
+__all__ = ["UNKNOWN", "make_model", "make_schema", "make_table", "permuted"]
 
 UNKNOWN = "never seen"
 
@@ -82,40 +80,12 @@ def make_model(
     )
 
 
-@st.composite
-def models(draw: st.DrawFn, *, gates: tuple[str, ...] = GATES, max_experts: int = 4) -> TableModel:
-    """Draw a model: the shape by hypothesis, which shrinks it, the numbers from a seed."""
-    n_experts = draw(st.integers(1, max_experts))
-    return make_model(
-        np.random.default_rng(draw(st.integers(0, 2**16))),
-        n_features=draw(st.integers(1, 4)),
-        n_experts=n_experts,
-        n_active=draw(st.integers(1, n_experts)),
-        n_outputs=draw(st.integers(1, 3)),
-        n_members=draw(st.integers(1, 3)),
-        gate=draw(st.sampled_from(gates)),
-        routing=draw(st.sampled_from(sorted(ROUTINGS))),
-        scale=draw(st.sampled_from([0.0, 1.0, 30.0])),
-        dtype=draw(st.sampled_from([np.float64, np.float32])),
-    )
-
-
 def make_table(random: np.random.Generator, schema: Schema, n_rows: int) -> Columns:
     """Return rows with known, in-between, out-of-range, infinite, missing and unseen values."""
     arrays = [
         _category(random, f, n_rows) if isinstance(f, Category) else _number(random, f, n_rows) for f in schema.features
     ]
     return Columns(tuple(arrays), schema.names)
-
-
-@st.composite
-def models_with_tables(
-    draw: st.DrawFn, *, gates: tuple[str, ...] = GATES, max_experts: int = 4
-) -> tuple[TableModel, Columns]:
-    """Draw a model and a table of up to twenty rows for it."""
-    model = draw(models(gates=gates, max_experts=max_experts))
-    random = np.random.default_rng(draw(st.integers(0, 2**16)))
-    return model, make_table(random, model.schema, draw(st.integers(1, 20)))
 
 
 def permuted(model: TableModel, order: list[int]) -> TableModel:

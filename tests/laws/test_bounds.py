@@ -12,7 +12,8 @@ from nae.tables.gates import GATES
 from nae.tables.routing import ROUTINGS, EqualRouting, active_experts
 from tests.laws.assertions import assert_bounded
 from tests.laws.attack import climb, climb_smoothly
-from tests.laws.models import make_model, make_table, models_with_tables
+from tests.laws.drawn import models_with_tables
+from tests.laws.models import make_model, make_table
 
 
 def steerable_model() -> TableModel:

@@ -20,7 +20,8 @@ from tests.laws.assertions import (
     assert_simplex,
     assert_tight,
 )
-from tests.laws.models import make_model, make_table, models, models_with_tables, permuted
+from tests.laws.drawn import models, models_with_tables
+from tests.laws.models import make_model, make_table, permuted
 
 GRID = [(gate, routing) for gate in GATES for routing in ROUTINGS]
 

@@ -7,8 +7,7 @@ import pytest
 
 from nae.errors import FormatError
 from nae.tables import TableModel
-from nae.tables.archive import _parse
-from nae.tables.container import parse_container
+from nae.tables.archive import parse_archive
 from tests.golden.make_format_1 import FOLDER, ROWS
 from tests.laws.assertions import assert_same_model
 from tests.tables.mutations import Mutation, break_bytes, edit_arrays, edit_header
@@ -17,7 +16,7 @@ GOLDEN = (FOLDER / "format_1.nae").read_bytes()
 
 
 def read(content: bytes) -> TableModel:
-    return _parse(parse_container(content))[0]
+    return parse_archive(content)[0]
 
 
 def check_forged(model: TableModel) -> None:

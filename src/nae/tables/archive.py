@@ -22,7 +22,7 @@ from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import Statistics
 from nae.tables.summary import TrainingSummary
 
-__all__ = ["FORMAT", "describe", "load", "read_archive", "save"]
+__all__ = ["FORMAT", "describe", "load", "parse_archive", "read_archive", "save"]
 
 FORMAT = 1  # raise it when an older reader would misread the file; keep reading every older number
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
@@ -52,7 +52,7 @@ def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, An
     content = write_container({"nae": text, "nae_sha256": _digest(text.encode())}, arrays)
     if len(content) - sum(array.nbytes for array in arrays.values()) > MAX_HEADER:
         raise FormatError(f"The header of a model file has at most {MAX_HEADER} bytes; these levels need more.")
-    _parse(parse_container(content))  # what could not be read again is never written
+    parse_archive(content)  # what could not be read again is never written
     write_whole(path, content)
 
 
@@ -74,6 +74,11 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[TableModel, dict[str, An
         return _parse(container)
     except FormatError as error:
         raise FormatError(f"{path} must be a whole model file. {error}") from error
+
+
+def parse_archive(content: bytes) -> tuple[TableModel, dict[str, Any]]:
+    """Return the model in the bytes of a file and whatever was saved beside it."""
+    return _parse(parse_container(content))
 
 
 def _parse(container: Container) -> tuple[TableModel, dict[str, Any]]:

@@ -4,6 +4,7 @@ Eight bytes say how long the header is, the header (JSON) says where each array 
 another. Nothing is allocated because the header says so: an array is a view of bytes that were read.
 """
 
+import io
 import json
 import math
 import os
@@ -11,7 +12,7 @@ import stat
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -51,13 +52,7 @@ def read_container(path: Path) -> Container:
     try:
         _check_plain(path.stat().st_mode)
         with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            prefix = file.read(_PREFIX)
-            length = _header_length(prefix, size)
-            entries = _parse_header(file.read(length))
-            _check_extent(entries, size - _PREFIX - length)
-            body = file.read()
-        return Container(_metadata(entries), _views(entries, body))
+            return _read(file, os.fstat(file.fileno()).st_size)
     except FileNotFoundError:
         raise FormatError(f"No file is at {path}.") from None
     except FormatError as error:
@@ -68,11 +63,7 @@ def read_container(path: Path) -> Container:
 
 def parse_container(content: bytes) -> Container:
     """Return what is in the bytes of a container."""
-    length = _header_length(content[:_PREFIX], len(content))
-    entries = _parse_header(content[_PREFIX : _PREFIX + length])
-    body = content[_PREFIX + length :]
-    _check_extent(entries, len(body))
-    return Container(_metadata(entries), _views(entries, body))
+    return _read(io.BytesIO(content), len(content))
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -85,6 +76,13 @@ def parse_json(text: str | bytes) -> Any:
         raise
     except ValueError as error:  # also bytes that are no text, and numbers of thousands of digits
         raise FormatError(f"its header is not JSON ({error}).") from None
+
+
+def _read(file: IO[bytes], size: int) -> Container:
+    length = _header_length(file.read(_PREFIX), size)
+    entries = _parse_header(file.read(length))
+    _check_extent(entries, size - _PREFIX - length)
+    return Container(_metadata(entries), _views(entries, file.read()))
 
 
 def _check_plain(mode: int) -> None:
