@@ -1,22 +1,33 @@
-"""Benchmarks as commands: ``python -m benchmarks suite``, ``small``, ``speed``, ``cost``, ``defaults`` or ``paper``."""
+"""Benchmarks as commands: ``python -m benchmarks suite``, ``small``, ``speed``, ``paper``, ``fuzz`` and others."""
 
 import argparse
+import sys
+from importlib import import_module
 
-from benchmarks import cost, defaults, speed, suite
-from benchmarks.paper import command as paper
-from benchmarks.small import command as small
 from nae.errors import UserError
 
 __all__ = ["main"]
 
+COMMANDS = {
+    "suite": "benchmarks.suite",
+    "small": "benchmarks.small.command",
+    "speed": "benchmarks.speed",
+    "cost": "benchmarks.cost",
+    "defaults": "benchmarks.defaults",
+    "paper": "benchmarks.paper.command",
+    "fuzz": "benchmarks.fuzz.command",
+}
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse the command line and run the command."""
+    words = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for module in (suite, small, speed, cost, defaults, paper):
-        module.add_command(commands)
-    given = parser.parse_args(arguments)
+    # Only the command that is asked for is imported: each needs other packages.
+    for name in words[:1] if words[:1] and words[0] in COMMANDS else COMMANDS:
+        import_module(COMMANDS[name]).add_command(commands)
+    given = parser.parse_args(words)
     try:
         given.run(given)
     except UserError as error:

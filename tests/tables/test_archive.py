@@ -117,6 +117,7 @@ HOSTILE = {
     "equal knots": (with_numbers("knots", set_first(0.5)), "knots of 'size' must ascend"),
     "a boolean of 2": (with_numbers("knots", lambda v: v.__setitem__(-1, 2.0)), "boolean 'is_new' must be 0 and 1"),
     "infinite experts": (with_numbers("experts", set_first(np.inf)), "'experts' must hold finite numbers"),
+    "experts whose sums overflow": (with_numbers("experts", lambda v: v.fill(8e37)), "sums of 3 of them are finite"),
     "giant logits": (with_numbers("gate.mix", set_first(1e20)), "numbers up to 1e"),
     "negative weights": (with_numbers("statistics.weight", set_first(-1.0)), "weight' must not be negative"),
     "names twice": (forged(feature(1, name="size")), "'size' stands twice"),

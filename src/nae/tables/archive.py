@@ -22,7 +22,7 @@ from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import Statistics
 from nae.tables.summary import TrainingSummary
 
-__all__ = ["FORMAT", "describe", "load", "parse_archive", "read_archive", "save"]
+__all__ = ["FORMAT", "describe", "load", "pack", "parse_archive", "read_archive", "save"]
 
 FORMAT = 1  # raise it when an older reader would misread the file; keep reading every older number
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
@@ -41,6 +41,11 @@ def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, An
     extra
         JSON values to keep beside the model; :func:`read_archive` gives them back.
     """
+    write_whole(path, pack(model, extra=extra))
+
+
+def pack(model: TableModel, *, extra: dict[str, Any] | None = None) -> bytes:
+    """Return the bytes of a model's file."""
     header, arrays = describe(model)
     header["extra"] = extra or {}
     try:
@@ -53,7 +58,7 @@ def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, An
     if len(content) - sum(array.nbytes for array in arrays.values()) > MAX_HEADER:
         raise FormatError(f"The header of a model file has at most {MAX_HEADER} bytes; these levels need more.")
     parse_archive(content)  # what could not be read again is never written
-    write_whole(path, content)
+    return content
 
 
 def describe(model: TableModel) -> tuple[dict[str, Any], dict[str, AnyArray]]:

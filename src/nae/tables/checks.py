@@ -99,8 +99,17 @@ def check_model(model: TableModel) -> None:
     for name, (array, shape) in expected.items():
         if array.shape != shape:
             raise FormatError(f"{name!r} must have shape {shape}; got {array.shape}.")
+    _check_sums(model)
     _check_booleans(model)
     _check_names(model, outputs, experts)
+
+
+def _check_sums(model: TableModel) -> None:
+    """Check that no sum over experts, members or features can be beyond the largest number."""
+    n_terms = max(model.n_experts, model.n_members, model.n_features)
+    most = np.finfo(model.experts.dtype).max / 4 / n_terms
+    if np.abs(model.experts).max() > most:
+        raise FormatError(f"'experts' must hold numbers up to {most:g}, so that sums of {n_terms} of them are finite.")
 
 
 def _mix_shapes(
