@@ -1,4 +1,4 @@
-"""Neural Additive Experts: tables in, predictions that explain themselves out."""
+"""Neural Additive Experts: models of tables whose every prediction is a sum of bounded contributions."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

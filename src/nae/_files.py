@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Write files completely or not at all."""
 
 import errno
 import hashlib
@@ -16,22 +16,23 @@ from typing import IO
 __all__ = ["whole_file", "write_whole"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_OLD = 24 * 3600.0  # seconds after which nobody is writing a temporary file any more
+_OLD = 24 * 3600.0  # seconds after which a temporary file is considered abandoned
 _TEMPORARY = re.compile(r"\.nae-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp")  # machine, process, chance
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write a file whole or not at all; text as UTF-8."""
+    """Write a file completely or not at all; text is encoded as UTF-8."""
     with whole_file(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file that appears at ``path`` when the block ends, and does not when the block fails.
+    """Open a file that appears at ``path`` only if the block succeeds.
 
-    The bytes go to a temporary file beside it, which is flushed and moved there; a file that was there keeps its
-    permissions, a new one has those of the umask. Links are followed. Pipes and devices are written directly.
+    The bytes are written to a temporary file in the same folder, which is flushed to disk and then moved to ``path``.
+    A replaced file keeps its permissions; a new file gets those of the umask. Links are followed. Pipes and devices are
+    written directly.
     """
     target = Path(path)
     if target.exists() and not target.is_file():
@@ -39,7 +40,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         return
     target = Path(os.path.realpath(target))
-    if not target.parent.is_dir():  # said here, since the errors below would name the temporary file
+    if not target.parent.is_dir():  # checked here, because the errors below would name the temporary file
         raise FileNotFoundError(errno.ENOENT, "No such folder", str(Path(path).parent))
     _remove_abandoned(target.parent)
     mode = _mode_of(target)
@@ -62,7 +63,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _mode_of(target: Path) -> int | None:
-    """Return the permissions of a file that is there; one that is write-protected is left alone."""
+    """Return the permissions of an existing file, or raise an error if it is write-protected."""
     if not target.exists():
         return None
     if not os.access(target, os.W_OK):
@@ -71,12 +72,12 @@ def _mode_of(target: Path) -> int | None:
 
 
 def _machine() -> str:
-    """Return a short name of this machine: numbers of processes mean nothing on another one."""
+    """Return a short name of this machine; a process id has no meaning on another machine."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove temporary files of this library whose process is gone, or that nobody wrote to for a day."""
+    """Remove temporary files of this library whose process has ended, or that have not changed for a day."""
     with suppress(OSError), os.scandir(folder) as entries:  # a folder that cannot be listed can be written to
         for entry in entries:
             found = _TEMPORARY.fullmatch(entry.name)
@@ -101,7 +102,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Flush a folder, so that what was moved there survives a power cut."""
+    """Flush a folder to disk, so that a file that was moved there survives a power cut."""
     if os.name != "posix":  # elsewhere a folder cannot be opened
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Optional packages: imported where they are used, missed in one sentence."""
+"""Import optional packages where they are used, with one clear error if one is missing."""
 
 import importlib
 from types import ModuleType
@@ -9,7 +9,7 @@ __all__ = ["require"]
 
 
 def require(module: str, *, extra: str | None = None) -> ModuleType:
-    """Import ``module``, or say which pip line brings it: that of an extra, or of the package where none has it."""
+    """Import ``module``. If it is missing, name the pip line of the extra, or of the package if no extra has it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Contributions: what each feature adds to the score of each row, and between which limits."""
+"""Contributions: what each feature adds to the score of each row, with bounds."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Contributions:
     values
         The contributions; ``values.sum(axis=1) + intercept`` is the decision function.
     lower, upper
-        The least and the most the feature can contribute at its value, whatever the other features are.
+        The smallest and largest contribution of the feature at its value, whatever the other features are.
     intercept
         A number, or one per output.
     feature_names
@@ -30,9 +30,9 @@ class Contributions:
     output_names
         The classes or targets; empty when there is one output.
     experts
-        On request: expert values, (row, feature, member, expert, output).
+        The values of the experts, (row, feature, member, expert, output); None unless requested.
     routing
-        On request: gate weights, (row, feature, member, expert).
+        The weights of the gate, (row, feature, member, expert); None unless requested.
     """
 
     values: Array

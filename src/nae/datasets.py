@@ -19,11 +19,11 @@ def unimodal(n_rows: int = 10_000, *, noise: float = 0.1, seed: int = 0) -> tupl
     Parameters
     ----------
     n_rows
-        Rows.
+        Number of rows.
     noise
-        Standard deviation of the noise, the least RMSE any model can reach.
+        Standard deviation of the noise, which is the lowest RMSE that a model can reach.
     seed
-        Of the random numbers.
+        Random seed.
 
     Examples
     --------
@@ -39,20 +39,20 @@ def unimodal(n_rows: int = 10_000, *, noise: float = 0.1, seed: int = 0) -> tupl
 def multimodal(
     n_rows: int = 10_000, *, minority: float = 0.5, noise: float = 0.1, seed: int = 0
 ) -> tuple[Table, Array]:
-    """Return a table in which ``x2``, -1 or 1, turns the wave of ``x1`` over.
+    """Return a table in which ``x2``, either -1 or 1, flips the sign of the wave of ``x1``.
 
     ``y = x1 - 1/2 + x2 sin(4 pi x1) + noise``. No additive model does better than the line ``x1 - 1/2``.
 
     Parameters
     ----------
     n_rows
-        Rows.
+        Number of rows.
     minority
         Share of the rows with ``x2 = 1``.
     noise
         Standard deviation of the noise.
     seed
-        Of the random numbers.
+        Random seed.
 
     Examples
     --------
@@ -71,20 +71,20 @@ def multimodal(
 def modality(
     n_rows: int = 10_000, *, n_categorical: int = 3, noise: float = 0.01, seed: int = 0
 ) -> tuple[Table, Array]:
-    """Return a table whose wave has ``n_categorical + 1`` heights.
+    """Return a table with a wave of ``n_categorical + 1`` different amplitudes.
 
     ``y = x1 - 1/2 + mean(x2, x3, ...) sin(4 pi x1) + noise``, where ``x2``, ``x3``, ... are -1 or 1.
 
     Parameters
     ----------
     n_rows
-        Rows.
+        Number of rows.
     n_categorical
-        How many features decide about the wave.
+        Number of features that scale the wave.
     noise
         Standard deviation of the noise.
     seed
-        Of the random numbers.
+        Random seed.
 
     Examples
     --------
@@ -102,20 +102,20 @@ def modality(
 
 
 def correlated(n_rows: int = 10_000, *, rho: float = 0.5, noise: float = 0.1, seed: int = 0) -> tuple[Table, Array]:
-    """Return a table whose ``x2``, -1 or 1, follows ``x1``: ``P(x2 = 1 | x1) = rho x1 + (1 - rho) / 2``.
+    """Return a table whose ``x2``, either -1 or 1, depends on ``x1``: ``P(x2 = 1 | x1) = rho x1 + (1 - rho) / 2``.
 
     ``y = x2 sin(4 pi x1) + x2 + noise``.
 
     Parameters
     ----------
     n_rows
-        Rows.
+        Number of rows.
     rho
         Strength of the dependence, from 0 to 1.
     noise
         Standard deviation of the noise.
     seed
-        Of the random numbers.
+        Random seed.
 
     Examples
     --------
@@ -137,11 +137,11 @@ def generic(n_rows: int = 10_000, *, noise: float = 0.1, seed: int = 0) -> tuple
     Parameters
     ----------
     n_rows
-        Rows; both features are uniform on [-1, 1].
+        Number of rows; both features are uniform on [-1, 1].
     noise
         Standard deviation of the noise.
     seed
-        Of the random numbers.
+        Random seed.
 
     Examples
     --------

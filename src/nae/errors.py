@@ -1,12 +1,12 @@
-"""What can go wrong, sorted by who can mend it.
+"""The errors that the library raises, grouped by who can correct them.
 
 NAEError
 ├── UserError (ValueError)      the call can be corrected
 │   ├── DataError               a table, a column or a target
 │   ├── ConfigError             a parameter
 │   └── FormatError             a file
-├── TrainingError (RuntimeError)    the numbers ran away
-└── MissingDependencyError (ImportError)
+├── TrainingError (RuntimeError)    training diverged
+└── MissingDependencyError (ImportError)    a package has to be installed
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class NAEError(Exception):
-    """Root of every error this library raises on purpose."""
+    """The base class of every error that this library raises on purpose."""
 
 
 class UserError(NAEError, ValueError):
@@ -39,11 +39,11 @@ class DataError(UserError):
 
 
 class ConfigError(UserError):
-    """A parameter has a value that makes no sense."""
+    """A parameter has an invalid value."""
 
 
 class FormatError(UserError):
-    """A file is not a model, or not a whole one."""
+    """A file is not a complete model file."""
 
 
 class TrainingError(NAEError, RuntimeError):
@@ -51,15 +51,15 @@ class TrainingError(NAEError, RuntimeError):
 
 
 class MissingDependencyError(NAEError, ImportError):
-    """An optional package is needed and not installed."""
+    """A required optional package is not installed."""
 
 
 class NAEWarning(UserWarning):
-    """Something worth knowing that does not stop the work."""
+    """A warning about something that does not stop the work."""
 
 
 def did_you_mean(name: str, options: Iterable[str], *, is_listed: bool = False) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest option; when none is near, the list, if it was not shown before."""
+    """Return `` Did you mean 'x'?`` for the nearest option. If none is near, return the list unless it was shown."""
     known = [str(option) for option in options]
     near = get_close_matches(str(name), known, n=1)
     if near:

@@ -1,6 +1,6 @@
-"""Links: from the score (a sum of contributions) to what is predicted, and back.
+"""Links: from the score (a sum of contributions) to the prediction, and back.
 
-A score has shape (row, output); ``inverse`` keeps it, except that a binary score of one output becomes the
+A score has shape (row, output), and ``inverse`` keeps the shape. The single score of a binary classifier becomes the
 probability of the second class.
 """
 
@@ -45,7 +45,7 @@ class Identity(Link):
 
 @dataclass(frozen=True)
 class Log(Link):
-    """The score is the logarithm of a positive prediction: contributions multiply."""
+    """The score is the logarithm of a positive prediction, so contributions multiply."""
 
     name: ClassVar[str] = "log"
 

@@ -1,12 +1,13 @@
-"""How additive a model is, and how much to make of that: numbers that belong together.
+"""How additive a model is: five numbers that should be read together.
 
-``additivity_weighted`` is the share of the contributions' variance that their own values explain. ``additivity`` is
-the paper's: the mean of the features' shares, in which one that hardly matters counts as much as any other. Both can be
-flattered by main effects that grow and cancel each other between correlated features, so ``interaction_share`` and
-``cancellation`` always stand beside them. ``tightness`` says how much of the guaranteed range the contributions use.
+``additivity_weighted`` is the share of the contributions' variance that the features' own values explain.
+``additivity`` is the paper's definition: the mean of the features' shares, in which an unimportant feature counts as
+much as any other. Main effects of correlated features can grow and cancel each other, which inflates both numbers.
+``interaction_share`` and ``cancellation`` reveal this, so always report them too. ``tightness`` is the share of the
+guaranteed range that the contributions use.
 
-All of them take anything with ``contributions(X)`` and tables (an estimator or a :class:`~nae.tables.TableModel`),
-and any rows.
+Each function takes any rows and anything that has ``contributions(X)`` and tables: an estimator or a
+:class:`~nae.tables.TableModel`.
 """
 
 from collections.abc import Callable
@@ -41,7 +42,7 @@ _BINS = 64
 
 @dataclass(frozen=True)
 class FeatureMetric:
-    """A number for the whole model and one per feature; ``float(metric)`` is the former."""
+    """A number for the whole model and one per feature; ``float(metric)`` is the number of the whole model."""
 
     name: str
     overall: float
@@ -59,7 +60,7 @@ class FeatureMetric:
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """What all metrics are made of: values and bounds (row, feature, output), own effects, weights that sum to one."""
+    """The ingredients of all metrics: values and bounds (row, feature, output), own effects, weights with sum one."""
 
     model: TableModel
     cells: Cells
@@ -82,7 +83,7 @@ class _Parts:
 def additivity(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
     """Return the share of each contribution's variance that its own value explains, Eq. (15); 1 for a GAM.
 
-    Overall it is the paper's: the plain mean of the features, which the dial steers.
+    The number of the whole model is the paper's: the plain mean over the features. The dial steers it.
     """
     parts = _prepare(model, X, sample_weight)
     share = parts.additive_share()
@@ -90,9 +91,10 @@ def additivity(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetri
 
 
 def additivity_weighted(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return additivity with every feature counted by the variance of its contributions; 1 for a GAM.
+    """Return additivity with every feature weighted by the variance of its contributions; 1 for a GAM.
 
-    Overall, the share of all contributions' variance that their own values explain; per feature, as ``additivity``.
+    For the whole model, this is the share of the summed variance of all contributions that the features' own values
+    explain. The numbers per feature are those of ``additivity``.
     """
     parts = _prepare(model, X, sample_weight)
     share = parts.additive_share()
@@ -101,7 +103,7 @@ def additivity_weighted(model: Any, X: Any, *, sample_weight: Any = None) -> Fea
 
 
 def interaction_share(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return how much of the score's variance context decides; per feature, what its own context shift has."""
+    """Return the share of the score's variance that context explains; per feature, the share of its context shift."""
     parts = _prepare(model, X, sample_weight)
     score = np.maximum(parts.variance(parts.values.sum(axis=1)), 1e-300)  # (O,)
     rest = parts.variance((parts.values - parts.own).sum(axis=1)) / score
@@ -110,7 +112,7 @@ def interaction_share(model: Any, X: Any, *, sample_weight: Any = None) -> Featu
 
 
 def cancellation(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return the summed variance of the contributions over that of the score; above 1 they fight each other."""
+    """Return the summed variance of the contributions over that of the score; above 1, contributions cancel."""
     parts = _prepare(model, X, sample_weight)
     score = np.maximum(parts.variance(parts.values.sum(axis=1)), 1e-300)
     each = (parts.variance(parts.values) / score).mean(axis=1)
@@ -118,7 +120,7 @@ def cancellation(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMet
 
 
 def tightness(model: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return how much of the range between the bounds the contributions use, Eq. (18); 1 for a GAM."""
+    """Return the share of the range between the bounds that the contributions use, Eq. (18); 1 for a GAM."""
     parts = _prepare(model, X, sample_weight)
     delta = 1e-6 * np.sqrt(parts.variance(parts.values.sum(axis=1))) + 1e-300
     each = []
@@ -142,16 +144,17 @@ def additivity_summary(model: Any, X: Any, *, sample_weight: Any = None) -> dict
 
 
 def stability(models: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetric:
-    """Return how much contributions agree between the members of a model, or between models; 1 when all say the same.
+    """Return how far contributions agree between the members of a model, or between models; 1 is full agreement.
 
-    The mean correlation of two members' contributions over the rows, weighted by their variances. A product of two
-    features may sit with either of them: the contributions are exact for the model at hand, and this number says
-    whether another seed would have told the same story. Overall, the features count by their variance.
+    The result is the mean correlation of two members' contributions over the rows, weighted by their variances. Either
+    of two features can carry their product. The contributions are exact for the model at hand; the stability says
+    whether another seed would have attributed the product to the same feature. In the number of the whole model,
+    features are weighted by their variance.
 
     Parameters
     ----------
     models
-        A model of several members, or a list of models of the same features.
+        A model with several members, or a list of models with the same features.
     X
         A table.
     sample_weight
@@ -183,7 +186,7 @@ def stability(models: Any, X: Any, *, sample_weight: Any = None) -> FeatureMetri
 def _bins_of(model: TableModel, cells: Cells, share: Array, feature: int) -> IntArray:
     """Return the bin of every row: one per level, one for missing, at most 64 quantiles of a number.
 
-    A bin of a number holds four rows or more on average: single rows would explain themselves.
+    A bin of a number holds at least four rows on average, because a single row would explain itself.
     """
     start = int(model.schema.offsets[feature])
     within = cells.slot[:, feature] - start
@@ -222,7 +225,7 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
     if len(cells) == 0:
         raise DataError("A metric needs at least one row; the table has none.")
     weights = _read_weights(sample_weight, len(cells))
-    kept = np.flatnonzero(weights)  # a row of weight zero is no row, not even for a range
+    kept = np.flatnonzero(weights)  # a row of weight zero does not count, not even for a range
     cells, weights = cells.take(kept), weights[kept]
     found = table.contributions(cells)
     shape = (len(cells), table.n_features, table.n_outputs)
@@ -232,7 +235,7 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
 
 
 def _mean_effects(model: TableModel, cells: Cells, values: Array, weights: Array) -> Array:
-    """Return the curves that the model remembers, and that its explanations show; else those of the rows."""
+    """Return the mean effects stored in the model, which its explanations show, or else those of the rows."""
     if model.statistics is not None:
         return model.statistics.mean
     gate = MeanGate(model, mean_terms(model, slot_weights(cells, weights, model.schema.n_slots)))

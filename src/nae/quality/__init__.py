@@ -1,7 +1,7 @@
-"""How good a model is: one list of measures per loss, beside a rule that knows only the target.
+"""How good a model is: one list of measures per loss, compared with a baseline that knows only the target.
 
-``measure(model, X, y)`` takes fitted estimators and loaded models. Everything that says how good a model is (``score``,
-the command line, reports, cards, the benchmarks) reads this module.
+``measure(model, X, y)`` takes fitted estimators and loaded models. ``score``, the command line, reports, cards and the
+benchmarks all take their figures from this module.
 """
 
 from nae.quality.baseline import Baseline, Criterion

@@ -1,4 +1,4 @@
-"""What a model was fitted to, and what somebody predicts who knows nothing but the target of the training rows."""
+"""The loss a model was fitted to, and the baseline: a prediction from the target of the training rows alone."""
 
 from dataclasses import dataclass
 
@@ -20,13 +20,13 @@ class Criterion:
     """The loss of a regression, with its parameter."""
 
     loss: str = "squared"
-    level: float | None = None  # the quantile; 0.5 of the absolute error
-    power: float | None = None  # of the deviance
-    thresholds: tuple[float, ...] = ()  # where Huber's loss turns linear, per output
+    level: float | None = None  # the quantile; 0.5 for the absolute error
+    power: float | None = None  # the power of the deviance
+    thresholds: tuple[float, ...] = ()  # where Huber's loss becomes linear, per output
 
     @staticmethod
     def of(training: TrainingSummary) -> "Criterion":
-        """Return what a model's training summary says; the squared error where it says nothing."""
+        """Return the criterion of a model's training summary; the squared error if the summary has none."""
         loss = training.loss or "squared"
         quantile = 0.5 if training.quantile is None else training.quantile
         tweedie_power = 1.5 if training.tweedie_power is None else training.tweedie_power
@@ -36,7 +36,7 @@ class Criterion:
 
     @property
     def domain(self) -> str:
-        """Which targets it can measure."""
+        """The targets for which the loss is defined."""
         if self.power is None:
             return "any"
         return "positive" if self.power == 2 else "non-negative"
@@ -44,9 +44,9 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The dumb rule: one score for all, to which the offset is added where there is one, or the shares of the classes.
+    """The baseline: one score for all rows, plus the offset if there is one, or the shares of the classes.
 
-    With a log link and an offset, the score is the logarithm of a rate: sum of the targets over sum of the exposures.
+    With a log link and an offset, the score is the logarithm of a rate: the summed targets over the summed exposures.
     """
 
     values: tuple[float, ...]  # scores per output, or shares per class
@@ -59,7 +59,7 @@ class Baseline:
     def of_numbers(
         truth: Array, weight: Array, offset: Array | None, *, criterion: Criterion, link: Link
     ) -> "Baseline":
-        """Return the rule learned from targets and offsets, (row, output) each."""
+        """Return the baseline of targets and offsets, (row, output) each."""
         base = np.zeros_like(truth) if offset is None else np.broadcast_to(offset, truth.shape)
         if criterion.level is None:
             return Baseline.of_moments(TargetMoments.of(truth, base, weight), link, has_offset=offset is not None)
@@ -68,7 +68,7 @@ class Baseline:
 
     @staticmethod
     def of_moments(moments: TargetMoments, link: Link, *, has_offset: bool = False) -> "Baseline":
-        """Return the rule that knows the means of targets and offsets."""
+        """Return the baseline from the means of targets and offsets."""
         values = moments.mean
         if link.name == "log":
             values = np.log(np.maximum(moments.level, 1e-300)) - moments.log_exposure
@@ -76,17 +76,17 @@ class Baseline:
 
     @staticmethod
     def of_shares(total: Array) -> "Baseline":
-        """Return the rule that knows the weight of every class."""
+        """Return the baseline from the weight of every class."""
         return Baseline(tuple((total / total.sum()).tolist()), is_shares=True)
 
     @staticmethod
     def of_classes(codes: IntArray, weight: Array, n_classes: int) -> "Baseline":
-        """Return the rule learned from classes."""
+        """Return the baseline of the classes of rows."""
         return Baseline.of_shares(np.bincount(codes, weight, minlength=n_classes).astype(np.float64))
 
     @property
     def words(self) -> str:
-        """What is always predicted."""
+        """A name for the constant prediction."""
         if self.is_shares:
             return "the classes' shares"
         if self.level is not None:
@@ -97,19 +97,19 @@ class Baseline:
         return "the mean"
 
     def predict(self, n_rows: int, offset: Array | None) -> Array:
-        """Return what the rule predicts, (row, output) or (row, class)."""
+        """Return the predictions of the baseline, (row, output) or (row, class)."""
         values = np.broadcast_to(np.array(self.values), (n_rows, len(self.values)))
         if self.is_shares:
             return values
         return link_named(self.link).inverse(values if offset is None else values + offset)
 
     def to_entry(self) -> BaselineEntry:
-        """Return the rule as a model's training summary has it."""
+        """Return the baseline as JSON values of a model's training summary."""
         return {"values": list(self.values), "level": self.level}
 
     @staticmethod
     def of(training: TrainingSummary, *, is_classes: bool, link: Link) -> "Baseline | None":
-        """Return the rule of the training rows, where a model's training summary has it."""
+        """Return the baseline from a model's training summary, if the summary has one."""
         found = training.baseline
         if found is None:
             return None

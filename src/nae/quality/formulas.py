@@ -1,6 +1,6 @@
 """Measures of predictions, each as a function of the rows' weights, so that a resample costs one pass over the rows.
 
-Values are those of scikit-learn's functions where it has them.
+The values equal those of scikit-learn's functions, if scikit-learn has the measure.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Statistic = Callable[[Array], float]
-_N_BINS = 10  # of the calibration error
+_N_BINS = 10  # bins of the calibration error
 
 
 def mean_of(errors: Array) -> Statistic:
@@ -41,20 +41,20 @@ def root_mean_of(errors: Array) -> Statistic:
 
 
 def share_explained(errors: Array, of_constant: Callable[[Array], Array]) -> Statistic:
-    """Return which share of the best constant's errors is gone: R², or D²."""
+    """Return by which share the model reduces the errors of the best constant: R² or D²."""
 
     def value(weight: Array) -> float:
         left, most = float(weight @ errors), float(weight @ of_constant(weight))
         if most > 1e-290:
             share = 1 - left / most
-            return share if abs(share) > 1e-12 else 0.0  # the constant itself explains nothing, in any digit
+            return share if abs(share) > 1e-12 else 0.0  # rounding: the constant itself explains nothing
         return 1.0 if left <= 1e-290 else 0.0
 
     return value
 
 
 def quantile_of(values: Array, level: float) -> Statistic:
-    """Return the weighted quantile; between two rows, half-way."""
+    """Return the weighted quantile; between two rows, their midpoint."""
     order = np.argsort(values, kind="stable")
 
     def value(weight: Array) -> float:
@@ -71,7 +71,7 @@ def quantile_of(values: Array, level: float) -> Statistic:
 def squared_distance(truth: Array) -> Callable[[Array], Array]:
     """Return the squared errors of always predicting the weighted mean."""
     if (truth == truth[0]).all():
-        return lambda weight: np.zeros_like(truth)  # exactly: a mean may differ in the last digit
+        return lambda weight: np.zeros_like(truth)  # exactly zero; a computed mean could differ in the last digit
     return lambda weight: (truth - weight @ truth / weight.sum()) ** 2
 
 
@@ -106,7 +106,7 @@ def log_loss(codes: IntArray, chance: Array) -> Array:
 
 
 def area_under_curve(is_second: BoolArray, score: Array) -> Statistic:
-    """Return how often a row of the second class scores above one of the first; ties count half."""
+    """Return the AUC: how often a row of the second class scores above one of the first. Ties count half."""
     sums = _sums_by(score)
 
     def value(weight: Array) -> float:
@@ -118,7 +118,7 @@ def area_under_curve(is_second: BoolArray, score: Array) -> Statistic:
 
 
 def average_precision(is_second: BoolArray, score: Array) -> Statistic:
-    """Return the precision at every threshold, weighted by what it adds to the recall."""
+    """Return the average precision: the precision at every threshold, weighted by the gain in recall."""
     sums = _sums_by(-score)
 
     def value(weight: Array) -> float:
@@ -130,14 +130,14 @@ def average_precision(is_second: BoolArray, score: Array) -> Statistic:
 
 
 def calibration_error(is_second: BoolArray, chance: Array) -> Statistic:
-    """Return the distance of predicted chances from observed shares, in ten bins of chance, weighted by their rows."""
+    """Return the expected calibration error: predicted against observed shares in ten bins, weighted by rows."""
     place = np.minimum((chance * _N_BINS).astype(np.int64), _N_BINS - 1)
     gap = is_second - chance
     return lambda weight: float(np.abs(np.bincount(place, weight * gap)).sum() / weight.sum())
 
 
 def gini(truth: Array, predicted: Array, exposure: Array) -> Statistic:
-    """Return how well rows are ranked by their predicted rate: 1 ranks as the truth does, 0 as chance does."""
+    """Return the normalised Gini coefficient of a predicted rate: 1 is the true order of the rows, 0 a random one."""
     by_prediction, by_truth = _sums_by(predicted / exposure), _sums_by(truth / exposure)
 
     def value(weight: Array) -> float:
@@ -156,7 +156,7 @@ def _concentration(exposure: Array, amount: Array) -> float:
 
 
 def _sums_by(score: Array) -> Callable[[Array], Array]:
-    """Return a function that adds numbers up over rows of equal score, in ascending order of the score."""
+    """Return a function that sums numbers over rows with equal scores, in ascending order of the score."""
     order = np.argsort(score, kind="stable")
     ascending = score[order]
     is_new = np.diff(ascending) > 1e-12 * np.abs(ascending[1:])  # a rate may differ in the last digits

@@ -1,4 +1,4 @@
-"""Measuring a model on rows whose truth is known, beside the baseline: the one place that every other one reads."""
+"""Measure a model and the baseline on rows whose truth is known."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,10 +28,10 @@ __all__ = [
 ]
 
 MOST_ROWS = 50_000
-"""Rows beyond which no interval is computed: it would be narrow, and take seconds."""
+"""With more rows, no interval is computed: it would be narrow and take seconds."""
 
 OF_ANY_LOSS = frozenset({"RMSE", "mean absolute error", "R²", "Gini"})
-"""Measures of numbers that mean the same whatever a model was fitted to; the others belong to one loss."""
+"""Measures of numbers that can be compared between models of different losses."""
 
 _COVERAGE = 95.0  # percent of the resamples that lie in an interval
 _BETTER_HIGH = frozenset({"R²", "D²", "Gini", "AUC", "average precision", "accuracy"})
@@ -48,18 +48,18 @@ _DEVIANCES = {"poisson": "Poisson deviance", "gamma": "gamma deviance", "tweedie
 
 @dataclass(frozen=True)
 class Measure:
-    """One number about predictions, of a model and of the baseline.
+    """One measure of the predictions of a model and of the baseline.
 
     Attributes
     ----------
     name
-        Short, such as 'RMSE'; ``title`` is the longer one.
+        A short name, such as 'RMSE'; ``title`` is the long one.
     value, baseline
-        Of the model, and of the rule that knows only the target of the training rows.
+        The measure of the model, and that of the baseline, which knows only the target of the training rows.
     better
         'lower' or 'higher'.
     interval
-        Where 95 % of the resamples of the rows put the value; None where none were drawn.
+        The range of the value over 95 % of the resamples of the rows; None if none were drawn.
     """
 
     name: str
@@ -75,26 +75,26 @@ class Measure:
 
     @property
     def gain(self) -> float:
-        """How much better the model is than the baseline; of losses as a share of the baseline's."""
+        """How much better the model is than the baseline; for losses, as a share of the baseline's loss."""
         gain = self.value - self.baseline if self.better == "higher" else self.baseline - self.value
         return gain / self.baseline if self.has_share else gain
 
     @property
     def has_share(self) -> bool:
-        """Whether the gain is a share: nothing is a share of nothing, or of a rule that is calibrated by its nature."""
+        """Whether the gain is a share: not if the baseline's loss is zero, or zero by design as in calibration."""
         return self.better == "lower" and self.baseline > 0 and self.name != "calibration error"
 
 
 @dataclass(frozen=True)
 class Quality:
-    """The measures of a model, the most telling first, and what the baseline is.
+    """The measures of a model, the most telling first, and the name of the baseline.
 
     ``quality["RMSE"]`` is the :class:`Measure` of that name.
     """
 
     measures: tuple[Measure, ...]
     n_rows: int
-    baseline: str  # what the rule always predicts, in words
+    baseline: str  # the constant prediction of the baseline, in words
 
     def __iter__(self) -> Iterator[Measure]:
         return iter(self.measures)
@@ -106,7 +106,7 @@ class Quality:
         return {one.name: one for one in self.measures}[name]
 
     def remembered_in(self, training: TrainingSummary) -> TrainingSummary:
-        """Return a model's training summary with these measures, which :meth:`of` reads again."""
+        """Return a model's training summary with these measures; :meth:`of` reads them."""
         return replace(
             training,
             quality={one.name: one.value for one in self},
@@ -116,7 +116,7 @@ class Quality:
 
     @staticmethod
     def of(training: TrainingSummary) -> tuple[Measure, ...]:
-        """Return the measures that a model's training summary remembers."""
+        """Return the measures stored in a model's training summary."""
         found, rule = training.quality, training.baseline_quality
         if found is None or rule is None:
             return ()
@@ -131,11 +131,11 @@ class Quality:
 def measure(
     model: Any, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None, n_resamples: int = 200, seed: int = 0
 ) -> Quality:
-    """Return how good a model is on rows whose truth is known, beside the rule that knows only the target.
+    """Return how good a model is on rows whose truth is known, compared with a baseline that knows only the target.
 
-    What is measured follows from the loss the model was fitted to. The rule is that of the training rows (their
-    weighted mean, quantile or shares of classes), which the model remembers; of a model that does not, that of the
-    measured rows. Rows without a truth or of weight zero are left out.
+    The measures follow from the loss the model was fitted to. The baseline is the weighted mean, the quantile or the
+    class shares of the training rows, which the model remembers. If a model does not have it, the measured rows give
+    the baseline. Rows without a truth or with weight zero are left out.
 
     Parameters
     ----------
@@ -144,12 +144,12 @@ def measure(
     X, y
         The rows and their truth.
     sample_weight
-        One weight per row: 2 is the row twice, 0 is the row absent.
+        One weight per row. Weight 2 counts the row twice, weight 0 leaves it out.
     offset
-        As for ``fit``. A model that was fitted with an offset cannot be measured without.
+        As in ``fit``. A model that was fitted with an offset cannot be measured without one.
     n_resamples, seed
-        How many resamples of the rows the intervals are made of; none up to ``n_resamples=0``, and none beyond 50,000
-        rows.
+        The number of resamples for the intervals, and the random seed. There are no intervals with ``n_resamples=0``
+        or with more than 50,000 rows.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def measure(
 
 
 def measure_rows(rows: MeasuredRows, *, n_resamples: int = 200, seed: int = 0) -> Quality:
-    """Return the quality on rows that were read before."""
+    """Return the quality on rows that have already been read."""
     rule, predicted = rows.baseline(), rows.predict()
     if n_resamples < 0:
         raise ConfigError(f"n_resamples must be at least 0; got {n_resamples}.")
@@ -181,9 +181,9 @@ def measure_rows(rows: MeasuredRows, *, n_resamples: int = 200, seed: int = 0) -
 
 
 def explained(model: Any, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None) -> float:
-    """Return which share of the best constant's loss a regression explains: R² or D², what its ``score`` gives.
+    """Return by which share a regression reduces the loss of the best constant. Its ``score`` returns the same.
 
-    R² for the squared and Huber's loss, D² for the others; several outputs count alike.
+    This is R² for the squared and the Huber loss, and D² for the other losses. Several outputs count equally.
     """
     rows = read_rows(model, X, y, sample_weight, offset)
     if rows.model.classes:
@@ -207,7 +207,7 @@ def measure_numbers(
     n_resamples: int = 0,
     seed: int = 0,
 ) -> Quality:
-    """Return the measures of predicted numbers, (row, output); several outputs count alike."""
+    """Return the measures of predicted numbers, (row, output); several outputs count equally."""
     check_domain(float(truth.min()), criterion.domain)
     weight = np.ones(len(truth)) if sample_weight is None else sample_weight
     exposure = _exposure(truth, offset, link)
@@ -234,9 +234,9 @@ def measure_classes(
     n_resamples: int = 0,
     seed: int = 0,
 ) -> Quality:
-    """Return the measures of predicted chances, (row, class), of classes by their position.
+    """Return the measures of predicted probabilities, (row, class); classes are given by position.
 
-    ``chosen`` are the classes that the rows are given: the most probable ones unless classes have weights.
+    ``chosen`` are the predicted classes: the most probable ones, unless classes have weights.
     """
     weight = np.ones(len(truth)) if sample_weight is None else sample_weight
     baseline = baseline or Baseline.of_classes(truth, weight, predicted.shape[1])
@@ -272,7 +272,7 @@ def _of_numbers(
 
 
 def _explained(criterion: Criterion, truth: Array, predicted: Array, exposure: Array) -> tuple[str, Statistic]:
-    """Return R² or D²; the constant of a deviance is a rate, which every row has for its exposure."""
+    """Return R² or D². For a deviance, the best constant is a rate, which is multiplied by each row's exposure."""
     if criterion.power is not None:
         power = criterion.power
 
@@ -310,7 +310,7 @@ def _of_classes(codes: IntArray, chance: Array, chosen: IntArray) -> dict[str, S
 
 
 def _exposure(truth: Array, offset: Array | None, link: str) -> Array:
-    """Return what every row counts for beneath a log link, (row, output), up to a factor."""
+    """Return the exposure of every row under a log link, (row, output), up to a factor."""
     if offset is None or link != "log":
         return np.ones_like(truth)
     return np.asarray(np.exp(np.broadcast_to(offset - offset.max(axis=0), truth.shape)))
@@ -337,7 +337,7 @@ def _compare(
 def _intervals(
     statistics: Sequence[Statistic], weight: Array, *, n_resamples: int, seed: int
 ) -> list[tuple[float, float] | None]:
-    """Return percentile intervals: a resample is a number per row, how often it was drawn."""
+    """Return percentile intervals. A resample says how often each row was drawn."""
     random, n_rows = np.random.default_rng(seed), len(weight)
     found = np.empty((n_resamples, len(statistics)))
     for at in range(n_resamples):

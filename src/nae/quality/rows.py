@@ -19,7 +19,7 @@ __all__ = ["MeasuredRows", "check_offset", "class_positions", "read_rows", "tabl
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRows:
-    """Rows with their truth, and what the model needs to predict them."""
+    """Rows with their truth and everything that the model needs to predict them."""
 
     model: TableModel
     cells: Cells
@@ -29,7 +29,7 @@ class MeasuredRows:
 
     @staticmethod
     def known(model: TableModel, cells: Cells, truth: Array, *, weight: Array, offset: Array | None) -> "MeasuredRows":
-        """Return the rows that count: NaN stands for a truth that is not known."""
+        """Return the rows with a positive weight and a known truth; NaN means that the truth is unknown."""
         kept = np.flatnonzero((weight > 0) & ~np.isnan(truth).any(axis=1))
         if len(kept) == 0:
             raise DataError("Some row must have a target; none has.")
@@ -42,13 +42,13 @@ class MeasuredRows:
         return self.truth[:, 0].astype(np.int64)
 
     def predict(self) -> Array:
-        """Return numbers, (row, output), or chances, (row, class)."""
+        """Return predicted numbers, (row, output), or probabilities, (row, class)."""
         if self.model.classes:
             return self.model.predict_proba(self.cells, offset=self.offset)
         return np.asarray(self.model.predict(self.cells, offset=self.offset)).reshape(self.truth.shape)
 
     def baseline(self) -> Baseline:
-        """Return the rule that the model remembers of its training rows, or that of these rows."""
+        """Return the baseline stored in the model, or else that of these rows."""
         model = self.model
         remembered = Baseline.of(model.training, is_classes=bool(model.classes), link=model.link)
         if remembered is not None:
@@ -60,7 +60,7 @@ class MeasuredRows:
 
 
 def table_of(model: Any) -> TableModel:
-    """Return the tables of a fitted estimator, or of a model that was loaded."""
+    """Return the tables of a fitted estimator or of a loaded model."""
     table = getattr(model, "model_", model)
     if not isinstance(table, TableModel):
         raise UserError(f"Only a fitted model can be measured; got {type(model).__name__}.")
@@ -68,7 +68,7 @@ def table_of(model: Any) -> TableModel:
 
 
 def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> MeasuredRows:
-    """Return the rows of a table with what comes beside it, checked."""
+    """Return the rows of a table with their truth, weights and offsets, checked."""
     table = table_of(model)
     cells = table.cells(X)
     truth = _read_truth(y, table)
@@ -80,7 +80,7 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any, offset: Any) -> Me
 
 
 def check_offset(model: TableModel, offset: Any, *, hint: str = "Pass offset=…, one number per row.") -> None:
-    """Complain where a model that was fitted with an offset is to be measured without."""
+    """Raise an error if a model that was fitted with an offset is to be measured without one."""
     if model.offset_names is None or offset is not None:
         return
     names = " and ".join(map(repr, model.offset_names))
@@ -91,9 +91,9 @@ def check_offset(model: TableModel, offset: Any, *, hint: str = "Pass offset=…
 
 
 def class_positions(labels: AnyArray, classes: tuple[str, ...], *, what: str = "y", first_row: int = 0) -> Array:
-    """Return where every label stands among the classes, NaN for none; 1, 1.0 and '1' are one label.
+    """Return the position of every label among the classes, NaN for missing labels; 1, 1.0 and '1' are one label.
 
-    ``first_row`` says how the caller counts the rows.
+    ``first_row`` is the number of the first row in error messages.
     """
     known = {_plain(label): float(i) for i, label in enumerate(classes)}
     column = labels.astype(object) if labels.dtype.kind not in "biuf" else labels
