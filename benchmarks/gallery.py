@@ -108,7 +108,7 @@ def _housing(folder: Path) -> Iterator[Picture]:
     )
     yield Picture(
         "housing-importance",
-        "How much each contribution varies, and how much of that its own value decides",
+        "How much each contribution varies, and how much of that its own value explains",
         "plots.importance(model.explain_global())",
         plots.importance(explanation, unit=USD).figure,
     )
@@ -135,7 +135,7 @@ def _housing(folder: Path) -> Iterator[Picture]:
     )
     yield Picture(
         "housing-matrix",
-        "Who changes how whom counts",
+        "Which features change each other's effect",
         "plots.interaction_matrix(model.interaction_strength())",
         plots.interaction_matrix(model.interaction_strength(), unit=USD).figure,
     )

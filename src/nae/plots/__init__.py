@@ -1,7 +1,7 @@
-"""Pictures of explanations: matplotlib by default, plotly on request, the same numbers in both.
+"""Pictures of explanations, drawn by matplotlib (the default) or plotly from the same numbers.
 
-Every function takes an explanation (never a model), returns what it drew on, and shows nothing by itself: ``ax`` in,
-``ax`` out, or a figure where there are several panels. With ``backend='plotly'`` all of them return a plotly figure.
+Every function takes an explanation, never a model. It takes and returns ``ax``, or returns a figure if there are
+several panels, and shows nothing by itself. With ``backend='plotly'``, every function returns a plotly figure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-_EXTRAS = {"matplotlib": "plots", "plotly": "plotly"}  # what brings each backend
+_EXTRAS = {"matplotlib": "plots", "plotly": "plotly"}  # the extra that installs each backend
 
 
 def shape(
@@ -52,17 +52,17 @@ def shape(
     Parameters
     ----------
     explanation
-        From ``explain_global()``; with rows given there, their contributions are drawn as dots.
+        The result of ``explain_global()``. If rows were given there, their contributions are drawn as dots.
     feature
-        A name.
+        The name of the feature.
     output
-        Which class or target of several, by name or position.
+        The class or target to draw if there are several, by name or position.
     unit
-        Of the target, for the label.
+        The unit of the target, for the label.
     max_levels
-        Levels of a category to show; the rarest are left out.
+        The largest number of levels of a category to show. The rarest levels are left out.
     ax
-        Axes to draw on; new ones unless given.
+        The axes to draw on. If None, new axes are created.
     backend
         'matplotlib' or 'plotly'.
     """
@@ -140,13 +140,13 @@ def pair(
     Parameters
     ----------
     explanation
-        From ``explain_interaction(first, second)``; with rows given there, places without rows stay grey.
+        The result of ``explain_interaction(first, second)``. If rows were given there, places without rows are grey.
     output, unit
         As in :func:`shape`.
     effect
-        'total': both contributions; 'pure': without what each does alone.
+        'total' draws the sum of both contributions, 'pure' the interaction without the effect of each feature alone.
     kind
-        'map', 'lines' (one per value of the feature that has few), or 'auto'.
+        'map', 'lines' (one line per value of the feature with few values), or 'auto'.
     ax, backend
         As in :func:`shape`.
     """
@@ -181,7 +181,7 @@ def interaction_matrix(
     ax: Any = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Draw who changes how whom counts, from ``interaction_strength()``."""
+    """Draw which features change each other's effect, from ``interaction_strength()``."""
     _check(strength, InteractionStrength, "interaction_strength()")
     layout = lay_out_matrix(strength, output=output, unit=unit, max_features=max_features)
     return _draw("maps", "draw_matrix", backend, layout, ax=ax)
@@ -221,7 +221,7 @@ def compare(
     figure: Any = None,
     backend: str = "matplotlib",
 ) -> Any:
-    """Draw two models over each other, feature by feature."""
+    """Draw the effects of two models over each other, feature by feature."""
     for explanation in (first, second):
         _check(explanation, GlobalExplanation, "explain_global()")
     layouts = lay_out_compare(first, second, features=features, output=output, unit=unit, names=names)
@@ -229,7 +229,7 @@ def compare(
 
 
 def _check(given: Any, kind: type, source: str) -> None:
-    """Check that a picture is given its kind of explanation: a model is the likeliest mistake."""
+    """Check the type of the explanation; passing a model is the most likely mistake."""
     if not isinstance(given, kind):
         raise UserError(f"This picture takes {kind.__name__}; got {type(given).__name__}. Use the model's {source}.")
 

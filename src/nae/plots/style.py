@@ -1,4 +1,4 @@
-"""Colours that colour-blind readers tell apart, and words that fit: what all pictures share."""
+"""Colours that colour-blind readers can tell apart, and texts of limited length, for all pictures."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Style:
-    """The palette: Okabe and Ito's colours, chosen to differ in lightness too, so that they survive a grey printer."""
+    """The palette: Okabe and Ito's colours, which also differ in lightness and so survive a grey printer."""
 
     ink: str = "#1a1a1a"
     soft: str = "#5f6368"  # secondary text
@@ -37,7 +37,7 @@ class Style:
     paper: str = "#ffffff"
     main: str = "#0b4f8a"  # curves and own effects
     band: str = "#9cc3e4"  # between the bounds
-    inner: str = "#5b9bd0"  # where most contributions lie
+    inner: str = "#5b9bd0"  # the range of most contributions
     dot: str = "#0072b2"
     density: str = "#e3e6ea"
     accent: str = "#d55e00"  # context, the second model, the chosen point
@@ -56,14 +56,14 @@ STYLE = Style()
 
 
 def part_colour(size: float, *, is_context: bool) -> str:
-    """Return the colour of a bar of a waterfall: of the own value or of the context, adding or taking."""
+    """Return the colour of a bar of a waterfall, for own effect or context and for its sign."""
     if is_context:
         return STYLE.accent_soft if size >= 0 else STYLE.band
     return STYLE.positive if size >= 0 else STYLE.negative
 
 
 def shorten(text: str, limit: int = 28) -> str:
-    """Return a text of at most ``limit`` characters, the middle left out; line breaks become blanks."""
+    """Return a text of at most ``limit`` characters without its middle; line breaks become spaces."""
     flat = " ".join(text.split())
     if len(flat) <= limit:
         return flat
@@ -72,7 +72,7 @@ def shorten(text: str, limit: int = 28) -> str:
 
 
 def shorten_all(texts: Sequence[str], limit: int) -> list[str]:
-    """Return texts of about ``limit`` characters that stay as different as they were."""
+    """Return texts of about ``limit`` characters; texts that differed still differ."""
     longest = max((len(text) for text in texts), default=0)
     for room in range(limit, longest, 4):
         short = [shorten(text, room) for text in texts]
@@ -82,7 +82,7 @@ def shorten_all(texts: Sequence[str], limit: int) -> list[str]:
 
 
 def format_number(value: float) -> str:
-    """Return a number with three telling digits, a true minus sign, and thousands set apart."""
+    """Return a number with three significant digits, a real minus sign, and separated thousands."""
     if not np.isfinite(value):
         return "–"
     if value == 0:
@@ -123,7 +123,7 @@ def format_value(value: object) -> str:
 
 
 def decimals_for(span: float) -> int:
-    """Return how many decimals tell apart what lies within ``span``: two telling digits of a hundredth of it."""
+    """Return the decimals needed within ``span``: two significant digits of a hundredth of it."""
     if not np.isfinite(span) or span <= 0:
         return 2
     return int(np.clip(2 - np.floor(np.log10(span)), 0, 12))
@@ -142,7 +142,7 @@ def format_signed(value: float, decimals: int) -> str:
 
 
 def pick_output(outputs: tuple[str, ...], output: str | int | None) -> int:
-    """Return the position of the output to draw; needed where there are several."""
+    """Return the position of the output to draw; ``output`` is required if there are several."""
     if output is None:
         if len(outputs) > 1:
             shown = ", ".join(repr(name) for name in outputs[:4]) + (", …" if len(outputs) > 4 else "")
@@ -158,7 +158,7 @@ def pick_output(outputs: tuple[str, ...], output: str | int | None) -> int:
 
 
 def score_label(explanation: Any, output: int | None, unit: str | None = None) -> str:
-    """Return what a contribution adds to, in words: 'log-odds of yes', 'prediction (USD)'."""
+    """Return the name of the score, to which contributions are added: 'log-odds of yes', 'prediction (USD)'."""
     name = "" if output is None else explanation.outputs[output]
     if explanation.link == "logit":
         label = f"log-odds of {name}" if name else "log-odds"

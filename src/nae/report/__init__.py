@@ -1,4 +1,4 @@
-"""The living report: one HTML file that holds a model, and lets a reader try it."""
+"""The living report: one HTML file that contains a model and lets a reader try it."""
 
 from nae.report.write import write_report
 

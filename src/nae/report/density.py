@@ -1,4 +1,4 @@
-"""Where rows lie in the map of each pair of features, in four steps from none to enough, for maps that fade."""
+"""The density of rows in the map of each pair of features, in four steps, for maps that fade."""
 
 import base64
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from nae.tables.model import TableModel
 
 __all__ = ["MOST_PAIRS", "Density", "find_density"]
 
-MOST_PAIRS = 500  # pairs that a page knows the density of, the strongest; each takes 320 bytes
-_REACH = 3  # places along a number over which a row's weight falls to nothing
-_ENOUGH = 5.0  # rows near a place that leave nothing to fade
+MOST_PAIRS = 500  # the page stores the density of this many pairs, the strongest ones; each takes 320 bytes
+_REACH = 3  # number of places along a number over which the weight of a row falls to zero
+_ENOUGH = 5.0  # number of rows near a place that shows full colour
 _STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """How many rows are near each place of each pair's map: 0 (none), 1, 2 or 3 (enough)."""
+    """The density of rows near each place of each pair's map, from 0 (none) to 3 (enough)."""
 
     pairs: tuple[tuple[int, int], ...]
     levels: tuple[IntArray, ...]  # per pair (place of the first, place of the second)
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON values: all levels in one text, four to a byte, the first in the lowest bits."""
+        """Return JSON values: all levels in one text, four per byte, the first in the lowest bits."""
         flat = np.concatenate([np.empty(0, dtype=np.int64), *(level.ravel() for level in self.levels)])
         padded = np.concatenate([flat, np.zeros(-len(flat) % 4, dtype=np.int64)])
         packed = (padded.reshape(-1, 4) << np.array([0, 2, 4, 6])).sum(axis=1).astype(np.uint8)
@@ -39,7 +39,7 @@ class Density:
 
 
 def find_density(model: TableModel, cells: Cells, listed: tuple[bool, ...]) -> Density:
-    """Return where the rows of ``cells`` lie; ``listed`` says which features have a place for each of their values."""
+    """Return the density of the rows of ``cells``; ``listed`` marks features that have a place for every value."""
     lines = [make_line(model, i, resolution=FEW_VALUES) for i in range(model.n_features)]
     places = [_places(model, i, line, cells, is_listed=listed[i]) for i, line in enumerate(lines)]
     is_smooth = [
@@ -63,7 +63,7 @@ def _strongest(model: TableModel) -> tuple[tuple[int, int], ...]:
 
 
 def _places(model: TableModel, i: int, line: Cells, cells: Cells, *, is_listed: bool) -> IntArray:
-    """Return which value of a line each row has or, for a number of many, is nearest to; -1 for none of them."""
+    """Return for each row the position of its value, or of the nearest value of a number; -1 if there is none."""
     feature, start = model.schema.features[i], int(model.schema.offsets[i])
     at = line.slot[:, 0] - start + line.fraction[:, 0].astype(np.float64)
     position = cells.slot[:, i] - start + cells.fraction[:, i].astype(np.float64)
@@ -76,7 +76,7 @@ def _places(model: TableModel, i: int, line: Cells, cells: Cells, *, is_listed: 
 
 
 def _exact(at: AnyArray, position: AnyArray) -> IntArray:
-    if len(at) == 0:  # a category without levels has nowhere to be
+    if len(at) == 0:  # a category without levels has no place
         return np.full(len(position), -1)
     order = np.argsort(at, kind="stable")
     found = order[np.searchsorted(at[order], position).clip(max=len(at) - 1)]
@@ -90,7 +90,7 @@ def _count(places: tuple[IntArray, IntArray], shape: tuple[int, ...]) -> Array:
 
 
 def _levels(counts: Array, is_smooth: list[bool], has_gap: list[bool]) -> IntArray:
-    """Return steps from 0 to 3: enough is half of what an even spread would give, at least one row, at most five."""
+    """Return steps from 0 to 3. Enough is half of the uniform density, but at least one row and at most five."""
     even = counts.sum() / max(counts.size, 1)
     for axis in (0, 1):
         if is_smooth[axis]:
@@ -101,7 +101,7 @@ def _levels(counts: Array, is_smooth: list[bool], has_gap: list[bool]) -> IntArr
 
 
 def _blur(counts: Array, axis: int, *, has_gap: bool) -> Array:
-    """Return the counts along a number spread over the places beside; *missing*, the last place, stays apart."""
+    """Return the counts smoothed over neighbouring places of a number, without *missing*, the last place."""
     out = np.moveaxis(counts, axis, 0).copy()
     known: Any = np.arange(len(out) - has_gap)
     out[known] = np.maximum(1 - np.abs(known[:, None] - known) / _REACH, 0) @ out[known]

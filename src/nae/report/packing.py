@@ -1,4 +1,4 @@
-"""Arrays as text: base64 of little-endian numbers, whole or as 16-bit steps between the least and the most."""
+"""Arrays as text: base64 of little-endian numbers, exact or in 16-bit steps between the minimum and the maximum."""
 
 import base64
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _TYPES = {"f64": "<f8", "f32": "<f4", "u16": "<u2"}
 
 @dataclass(frozen=True)
 class Packed:
-    """An array on its way into the page; the page reads ``offset + scale * stored`` for 'u16'."""
+    """An array to be stored in the page, which reads ``offset + scale * stored`` for 'u16'."""
 
     type: str  # 'f64', 'f32' or 'u16'
     data: str
@@ -23,7 +23,7 @@ class Packed:
     offset: float = 0.0
 
     def numbers(self) -> Array:
-        """Return what the page will read, flat."""
+        """Return the flat array that the page will read."""
         stored = np.frombuffer(base64.b64decode(self.data), dtype=_TYPES[self.type])
         if self.type != "u16":
             return stored
@@ -42,7 +42,7 @@ def pack(array: Array) -> Packed:
 
 
 def pack_small(array: Array) -> Packed:
-    """Return an array in 65,536 even steps from its least to its largest number."""
+    """Return an array in 65,536 equal steps from its smallest to its largest number."""
     low, high = float(array.min(initial=0.0)), float(array.max(initial=0.0))
     scale = (high - low) / 65535 or 1.0
     steps = np.rint((array.astype(np.float64) - low) / scale)

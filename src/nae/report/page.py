@@ -32,7 +32,7 @@ _PAGE = """<!doctype html>
 
 
 def build_page(content: dict[str, Any]) -> str:
-    """Return the page as ASCII; names and categories are data, and stay so."""
+    """Return the page as ASCII. Names and categories are inserted as data, never as code."""
     script, style = _asset("report.js"), _asset("report.css")
     policy = "; ".join(
         (
@@ -55,7 +55,7 @@ def build_page(content: dict[str, Any]) -> str:
 
 
 def _as_json(content: dict[str, Any]) -> str:
-    """Return JSON that cannot end the element it stands in."""
+    """Return JSON that cannot close the HTML element around it."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

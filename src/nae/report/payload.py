@@ -1,4 +1,4 @@
-"""What the page carries, as JSON values; web/src/payload.ts is its other half."""
+"""The content of the page as JSON values. ``web/src/payload.ts`` declares the same content for the page."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def build_payload(
     title: str | None,
     max_rows: int,
 ) -> dict[str, Any]:
-    """Return the whole content of a page. ``model`` is the one asked for, ``fitted`` the one that the page has."""
+    """Return the whole content of a page. ``model`` is the original model, ``fitted`` the one stored in the page."""
     from nae import __version__
 
     shown = fitted.model
@@ -79,7 +79,7 @@ def _feature(model: TableModel, i: int, feature: Feature) -> dict[str, Any]:
 
 
 def _is_listed(feature: Feature, array: AnyArray) -> bool:
-    """Return whether a number has few enough values to be shown one by one."""
+    """Return whether a number has so few values that each can be shown."""
     if isinstance(feature, Category) or feature.is_boolean:
         return False
     return is_listed(feature.knots, numbers(array, feature.name).clip(feature.knots[0], feature.knots[-1]))
@@ -118,7 +118,7 @@ def _quality(quality: Quality) -> dict[str, Any]:
 
 
 def _offset_note(model: TableModel, rows: ReportRows) -> dict[str, str]:
-    """Return what a reader must know of an offset; nothing of a model that has none."""
+    """Return a note about the offset, if the model has one."""
     if model.offset_names is None and rows.offset is None:
         return {}
     named = f" ({', '.join(model.offset_names)})" if model.offset_names else ""
@@ -161,7 +161,7 @@ def _rows(model: TableModel, rows: ReportRows, max_rows: int) -> dict[str, Any]:
 
 
 def _numbers(values: AnyArray) -> list[float | None]:
-    """Return numbers as JSON has them: null for missing, the largest float for infinity, which has the same cell."""
+    """Return JSON numbers: null for missing, and the largest float for infinity, which lies in the same cell."""
     largest = float(np.finfo(np.float64).max)
     return [None if np.isnan(value) else min(max(value, -largest), largest) for value in values.tolist()]
 

@@ -1,4 +1,4 @@
-"""Fitting a large model into a page: fewer bits, members or knots, whichever changes the scores least, measured."""
+"""Reduce a large model so that it fits into a page: fewer bits, members or knots, whichever changes scores least."""
 
 from dataclasses import dataclass, replace
 
@@ -14,27 +14,27 @@ from nae.tables.model import TableModel
 
 __all__ = ["PAGE_LIMIT", "FittedModel", "Reduction", "fit_into_page"]
 
-PAGE_LIMIT = 20_000_000  # bytes of base64 that the tables may take
-_TABLES = ("experts", "terms", "mix")  # what is large
+PAGE_LIMIT = 20_000_000  # the largest size of all tables in base64, in bytes
+_TABLES = ("experts", "terms", "mix")  # the large tables
 _STRIDES = (1, 2, 4, 8)  # every knot, every second one, ...
-_MOST_ROWS = 1024  # rows that measure the difference
+_MOST_ROWS = 1024  # the largest number of rows on which the difference is measured
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """What was left out, and the largest difference that made."""
+    """What was left out, and the largest difference that this makes."""
 
     members: int
     of_members: int
-    knot_stride: int  # every how-many-th knot was kept
-    largest_difference: float  # of a score
+    knot_stride: int  # 2 if every second knot was kept
+    largest_difference: float  # the largest difference of a score
     largest_prediction_difference: float
     n_rows: int
 
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """The model as the page has it."""
+    """A model as it is stored in the page."""
 
     model: TableModel
     arrays: dict[str, Packed]
@@ -42,7 +42,7 @@ class FittedModel:
 
 
 def fit_into_page(model: TableModel, columns: Columns, *, limit: int = PAGE_LIMIT) -> FittedModel:
-    """Return the model as it is if its tables take at most ``limit`` bytes, otherwise as much of it as fits."""
+    """Return the model unchanged if its tables take at most ``limit`` bytes, otherwise a reduced model that fits."""
     if _size(model, model.n_members, bytes_each=model.experts.dtype.itemsize) <= limit:
         return FittedModel(model, _pack(model, is_quantised=False), None)
     n_rows = min(columns.n_rows, _MOST_ROWS)
@@ -85,7 +85,7 @@ def _size(model: TableModel, n_members: int, *, bytes_each: int) -> int:
 
 
 def _thin(model: TableModel, stride: int) -> TableModel:
-    """Return the model at every ``stride``-th knot of a number, the last one included."""
+    """Return the model with every ``stride``-th knot of each number, including the last knot."""
     statistics, kept = require_statistics(model), []
     features: list[Feature] = []
     for i, feature in enumerate(model.schema.features):
@@ -131,7 +131,7 @@ def _with_members(model: TableModel, n_members: int) -> TableModel:
 
 
 def _recentred(smaller: TableModel, model: TableModel, few: Columns) -> TableModel:
-    """Return the smaller model, every feature's contribution at the mean that the whole model gives it."""
+    """Return the smaller model, with the contributions of every feature shifted to the mean of the whole model."""
     shape = (few.n_rows, model.n_features, model.n_outputs)
     gap = smaller.contributions(few).values.reshape(shape).mean(axis=0)
     gap -= model.contributions(few).values.reshape(shape).mean(axis=0)  # (F, O)
@@ -167,7 +167,7 @@ def _pack(model: TableModel, *, is_quantised: bool) -> dict[str, Packed]:
 
 
 def _unpacked(model: TableModel, arrays: dict[str, Packed]) -> TableModel:
-    """Return the model with the numbers that the page will read."""
+    """Return the model with its numbers rounded as the page will read them."""
     gate = model.gate
     return replace(
         model,

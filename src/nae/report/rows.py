@@ -19,13 +19,13 @@ __all__ = ["ReportRows", "read_rows"]
 
 @dataclass(frozen=True, eq=False)
 class ReportRows:
-    """Rows to measure the model on and to show."""
+    """The rows that a report measures the model on and shows."""
 
     columns: Columns
-    target: Array | None  # (row, output) numbers, or (row, 1) positions among the classes; NaN where unknown
+    target: Array | None  # (row, output) numbers, or (row, 1) positions among the classes; NaN if unknown
     target_name: str
-    row_numbers: IntArray  # what each row is called
-    weight: Array | None = None  # what every row counts for where the model is measured
+    row_numbers: IntArray  # the number that is shown for each row
+    weight: Array | None = None  # the weight of each row when the model is measured
     offset: Array | None = None  # (row, output), added to every score
 
     def __len__(self) -> int:
@@ -41,9 +41,10 @@ def read_rows(
     sample_weight: str | None = None,
     row_numbers: Sequence[int] | IntArray | None = None,
 ) -> ReportRows:
-    """Split a table into the model's features, the truth, and what comes beside them.
+    """Divide a table into the model's features, the truth, offsets and weights.
 
-    Without ``target``, columns named as the outputs count; without ``offset``, those the model remembers.
+    If ``target`` is None, columns with the names of the outputs are the truth. If ``offset`` is None, the columns that
+    the model remembers are the offsets.
     """
     given = (offset,) if isinstance(offset, str) else tuple(offset or ())
     base = given or model.offset_names or ()
@@ -70,7 +71,7 @@ def read_rows(
 
 
 def _numbers_of(rows: Columns, given: Sequence[int] | IntArray | None) -> IntArray:
-    """Return what each row is called: as given, otherwise counted from 1."""
+    """Return the number shown for each row: as given, or counted from 1."""
     if given is None:
         return np.arange(1, rows.n_rows + 1)
     if len(given) != rows.n_rows:

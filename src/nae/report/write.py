@@ -1,4 +1,4 @@
-"""Writing a report: read the rows, fit the model into a page, measure it, put it all into one file."""
+"""Write a report: read the rows, reduce the model to the size of a page, measure it, and write one file."""
 
 import os
 from collections.abc import Sequence
@@ -36,31 +36,31 @@ def write_report(
 ) -> Path:
     """Write one HTML file that contains the model, explains it and lets a reader try it; return its path.
 
-    The page needs no server, no network and no other file. It evaluates the model's own tables: its numbers are those
-    of ``predict`` and ``explain_local``. It carries up to ``max_rows`` rows of ``data`` as they are.
+    The page needs no server, no network and no other file. It evaluates the model's own tables, so its numbers equal
+    those of ``predict`` and ``explain_local``. It contains up to ``max_rows`` rows of ``data`` as they are.
 
     Parameters
     ----------
     model
-        A saved or fitted model; an estimator's ``model_`` is taken.
+        A fitted estimator, or a model loaded from a file.
     data
-        A table with the model's features, best of rows that it was not trained on.
+        A table with the model's features. Rows that the model was not trained on are best.
     path
-        Where to write.
+        The file to write.
     target
-        The column of ``data`` that holds the truth: the page then says how good the model is and shows errors.
+        The column of ``data`` that holds the truth. With it, the page shows how good the model is, and its errors.
     offset
-        The column (or one per output) that is added to the score; those the model remembers unless given.
+        The column that is added to the score, or one column per output. If None, the columns that the model remembers.
     sample_weight
-        The column of weights that rows have where the model is measured.
+        The column of row weights, used when the model is measured.
     title
-        The heading; a sentence about the target unless given.
+        The heading. If None, a sentence about the target.
     max_rows
-        How many rows the page carries, evenly spread over the table; the quality is measured on all of them. With 0 it
-        carries none, nor where rows lie together in the map of a pair.
+        The largest number of rows in the page, evenly spread over the table. The quality is measured on all rows. With
+        0, the page contains no rows and no density of rows in the maps of pairs.
     row_numbers
-        What the page calls each row of ``data``: its place in the file it was taken from, say. Counted from 1 unless
-        given, as ``nae explain --row`` counts.
+        The number shown for each row of ``data``, for example its position in a file. If None, rows are counted from 1,
+        as in ``nae explain --row``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def write_report(
 
 
 def _measure(model: TableModel, cells: Cells, rows: ReportRows) -> Quality | None:
-    """Return the quality on the rows whose truth is known; None where none is."""
+    """Return the quality on the rows whose truth is known; None if there are none."""
     if rows.target is None or np.isnan(rows.target).any(axis=1).all():
         return None
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight

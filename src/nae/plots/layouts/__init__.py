@@ -1,1 +1,1 @@
-"""Layouts: every number a picture shows, and no graphics; both backends draw these, tests examine them."""
+"""Layouts: all numbers that a picture shows, without graphics. Both backends draw them, and tests examine them."""

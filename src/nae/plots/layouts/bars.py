@@ -30,12 +30,12 @@ __all__ = [
 ]
 
 
-_LANE = 0.16  # from the middle of a step to the middle of a lane
+_LANE = 0.16  # distance from the middle of a step to the middle of a lane
 
 
 @dataclass(frozen=True)
 class ImportanceBar:
-    """One feature: how much its contribution varies, and how much of that its own value explains."""
+    """One feature: how much its contribution varies, and which part of that its own value explains."""
 
     name: str
     importance: float
@@ -49,13 +49,13 @@ class ImportanceLayout:
     """Importance bars, the largest first."""
 
     bars: tuple[ImportanceBar, ...]
-    rest: tuple[int, float]  # how many features are not shown, and their largest importance
+    rest: tuple[int, float]  # the number of features not shown, and their largest importance
     label: str
     note: str
 
     @property
     def has_context(self) -> bool:
-        """Whether the context decides about any of the contributions shown."""
+        """Whether context changes any of the contributions shown."""
         longest = max((bar.importance for bar in self.bars), default=0.0)
         return any(bar.importance - bar.own > 1e-6 * longest for bar in self.bars)
 
@@ -67,7 +67,7 @@ def lay_out_importance(
     unit: str | None = None,
     max_features: int = 20,
 ) -> ImportanceLayout:
-    """Return the importance of the features; over all outputs unless one is given."""
+    """Return the importance of the features, over all outputs or of one."""
     o = None if output is None and len(explanation.outputs) > 1 else pick_output(explanation.outputs, output)
     bars = []
     for shape in explanation.ranked(o):
@@ -97,38 +97,38 @@ def lay_out_importance(
 
 @dataclass(frozen=True)
 class Part:
-    """A bar of a step: the own effect in the upper lane, what the context changed in the lower one."""
+    """A bar of a step: the own effect in the upper lane, or the context shift in the lower lane."""
 
     start: float
     end: float
-    middle: float  # of the lane, below the middle of the step; steps are 1 apart
+    middle: float  # distance of the lane below the middle of the step; steps are 1 apart
     height: float
     is_context: bool
 
 
 @dataclass(frozen=True)
 class Step:
-    """One contribution on the way from the intercept to the score."""
+    """One contribution, as a step from the intercept to the score."""
 
     label: str  # 'Latitude = 37.9'
     start: float
     end: float
-    own_end: float  # where the own effect alone would have led
-    lower: float  # the least and the most it could have led to
+    own_end: float  # the end of the step if the feature had its own effect alone
+    lower: float  # the lowest and highest possible end of the step
     upper: float
     contribution: str  # in words: '+0.83'
     own: str
     shift: str
-    cause: str  # the feature with the largest part in the shift, and that part
+    cause: str  # the feature with the largest part of the shift, and that part
     is_rest: bool
 
 
 @dataclass(frozen=True)
 class WaterfallLayout:
-    """A row from the intercept, and the offset where there is one, to the score."""
+    """The steps of a row from the intercept, plus the offset if there is one, to the score."""
 
     steps: tuple[Step, ...]
-    base: float  # where it starts, and what that is
+    base: float  # where the steps start; its name follows
     base_name: str
     score: float
     decimals: int
@@ -139,16 +139,16 @@ class WaterfallLayout:
 
     @property
     def has_context(self) -> bool:
-        """Whether the context changed any contribution by as much as is written."""
+        """Whether context changed any contribution by a visible amount."""
         return any(round(step.end - step.own_end, self.decimals) for step in self.steps)
 
     @property
     def has_bounds(self) -> bool:
-        """Whether any contribution could have been another one, in another context."""
+        """Whether any contribution could have been different in another context."""
         return any(round(step.upper - step.lower, self.decimals) for step in self.steps)
 
     def parts(self, step: Step) -> tuple[Part, ...]:
-        """Return the bars of a step: two lanes, so that neither hides the other, or one where there is no context."""
+        """Return the bars of a step, in two lanes so that neither hides the other, or one bar without context."""
         if not self.has_context:
             return (Part(step.start, step.end, 0.0, 0.52, is_context=False),)
         own = Part(step.start, step.own_end, -_LANE, 0.26, is_context=False)
@@ -163,7 +163,7 @@ def lay_out_waterfall(
     unit: str | None = None,
     max_features: int = 10,
 ) -> WaterfallLayout:
-    """Return the waterfall of one row; of several classes, that of the predicted one unless ``output`` is given."""
+    """Return the waterfall of one row. With several classes, the default ``output`` is the predicted class."""
     if not -len(explanation) <= row < len(explanation):
         raise UserError(f"row must be in [0, {len(explanation) - 1}]; got {row}.")
     score, one = explanation.score[row], explanation[row]
@@ -222,11 +222,11 @@ def _step(one: LocalExplanation, group: IntArray, o: int, start: float, *, decim
 
 
 def _cause(one: LocalExplanation, i: int, o: int, shift: float, *, decimals: int) -> str:
-    """Return the feature that did most for a shift, or nothing where the shift or its part is too small to be seen."""
+    """Return the feature with the largest part of a shift; an empty text if either is invisibly small."""
     parts = one.parts[0, i, o]
     if not len(parts) or round(shift, decimals) == 0:
         return ""
-    at = int(np.argmax(parts * np.sign(shift)))  # others may have done more against it
+    at = int(np.argmax(parts * np.sign(shift)))  # other features may have larger parts against the shift
     part = float(parts[at])
     if part * shift <= 0 or round(part, decimals) == 0:
         return ""
@@ -246,7 +246,7 @@ def _title(explanation: LocalExplanation, o: int, decimals: int) -> str:
         truth = explanation.target[0]
         truth = truth[o] if np.ndim(truth) else truth
         has_decimals = isinstance(truth, (float, np.floating)) and not float(truth).is_integer()
-        is_fixed = explanation.link == "identity" and has_decimals  # with the decimals of the prediction
+        is_fixed = explanation.link == "identity" and has_decimals  # use the decimals of the prediction
         said += f" · truth: {format_fixed(float(truth), decimals) if is_fixed else format_value(truth)}"
     return said
 

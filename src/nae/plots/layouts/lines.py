@@ -25,15 +25,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """A model on the way from flexible to additive."""
+    """A model with its additivity and its score."""
 
     additivity: float
     score: float
-    error: float = 0.0  # standard error of the score
+    error: float = 0.0  # the standard error of the score
     label: str = ""
     is_chosen: bool = False
     series: str = ""
-    is_beaten: bool = False  # by another point in score and additivity both: a dot beside the line
+    is_beaten: bool = False  # whether another point has a better score and more additivity; drawn off the line
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +49,19 @@ class FrontierLayout:
 
 @dataclass(frozen=True, eq=False)
 class TrainingLayout:
-    """What happened epoch by epoch."""
+    """The course of a training by epoch."""
 
     epochs: Array
     loss: Array
-    validation: Array  # NaN where nothing was held out
-    additivity: Array  # NaN where it was not measured
+    validation: Array  # NaN for epochs without validation
+    additivity: Array  # NaN for epochs in which it was not measured
     best_epoch: int
     note: str
 
 
 @dataclass(frozen=True, eq=False)
 class CompareLayout:
-    """The same feature in two models, on one scale."""
+    """The same feature in two models, with one scale."""
 
     first: ShapeLayout
     second: ShapeLayout
@@ -79,7 +79,7 @@ def lay_out_frontier(
 ) -> FrontierLayout:
     """Return the frontier of points: :class:`FrontierPoint`, or those of an estimator's ``additivity_path_``.
 
-    Anything with ``additivity`` and either ``score`` or ``validation`` will do.
+    A point is any object with ``additivity`` and either ``score`` or ``validation``.
     """
     given = list(points)
     found = [_as_point(point) for point in given]
@@ -94,7 +94,7 @@ def lay_out_frontier(
     better = "lower" if is_lower_better else "higher"
     if score_label is None:
         score_label = "score" if hasattr(given[0], "score") else "validation loss"
-    if additivity_label is None:  # the dial's path has the dial's number
+    if additivity_label is None:  # points of the dial's path have the dial's additivity
         additivity_label = "additivity, mean over features" if hasattr(given[0], "target") else "additivity"
     note = f"{better} is better · 1 is a sum of single effects"
     return FrontierLayout(series, beaten, additivity_label, score_label, note)
@@ -152,7 +152,7 @@ def lay_out_compare(
     names: tuple[str, str] = ("first", "second"),
     max_levels: int = 12,
 ) -> tuple[CompareLayout, ...]:
-    """Return the features that both models have, the most important of either first."""
+    """Return the features that both models have, sorted by the larger of their importances."""
     o = pick_output(first.outputs, output)
     if first.outputs != second.outputs:
         raise UserError(f"Two models are compared on the same outputs; got {first.outputs} and {second.outputs}.")

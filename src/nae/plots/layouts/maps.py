@@ -13,24 +13,24 @@ from nae.plots.style import format_compact, format_value, nice_ticks, pick_outpu
 
 __all__ = ["MapAxis", "MapLayout", "MatrixLayout", "lay_out_map", "lay_out_matrix", "lay_out_panels"]
 
-_FEW = 7  # values of a feature that still make readable lines
-_GAP, _STRIP, _ROOM = 0.02, 0.05, 0.12  # beside the numbers, as shares of their range: nothing, *missing*, its name
+_FEW = 7  # the largest number of values that are drawn as lines
+_GAP, _STRIP, _ROOM = 0.02, 0.05, 0.12  # widths as shares of the range: the gap, *missing*, and its name
 
 
 @dataclass(frozen=True, eq=False)
 class MapAxis:
-    """One side of a map. Beside numbers, *missing* stands apart: the value before it is an empty one."""
+    """One side of a map. An empty value separates *missing* from numbers."""
 
     label: str
     is_number: bool
-    centres: Array  # (value,), numbers; positions where the values are no numbers
+    centres: Array  # (value,), numbers; positions if the values are not numbers
     edges: Array  # (value + 1,)
-    ticks: tuple[str, ...]  # one text per value, for what is no number
-    marks: tuple[tuple[float, str], ...] = ()  # what to write where along numbers that have *missing* beside them
+    ticks: tuple[str, ...]  # one text per value, if the values are not numbers
+    marks: tuple[tuple[float, str], ...] = ()  # positions and texts along numbers, if *missing* is shown
 
     @property
     def has_gap(self) -> bool:
-        """Whether *missing* stands beside numbers."""
+        """Whether *missing* is shown next to numbers."""
         return bool(self.marks)
 
 
@@ -41,7 +41,7 @@ class MapLayout:
     x: MapAxis
     y: MapAxis
     values: Array  # (y, x)
-    has_data: BoolArray  # (y, x), whether rows lie there; all true when no rows were given
+    has_data: BoolArray  # (y, x), whether there are rows; all true if no rows were given
     limit: float  # colours run from -limit to limit
     is_lines: bool
     title: str
@@ -51,11 +51,11 @@ class MapLayout:
 
 @dataclass(frozen=True, eq=False)
 class MatrixLayout:
-    """Who changes how whom counts."""
+    """Which features change each other's effect."""
 
     names: tuple[str, ...]
-    values: Array  # (feature changed, feature that changes it)
-    hidden: int  # features left out, the weakest
+    values: Array  # (changed feature, changing feature)
+    hidden: int  # number of features left out, the weakest ones
     label: str
 
 
@@ -67,7 +67,7 @@ def lay_out_map(
     effect: str = "total",
     kind: str = "auto",
 ) -> MapLayout:
-    """Return the map of a pair: the first feature along x, the second along y (or one line per value of it)."""
+    """Return the map of a pair, with the first feature along x and the second along y or as one line per value."""
     if len(explanation.axes) != 2:
         raise UserError(f"A pair map takes two features; this explanation has {list(explanation.feature_names)}.")
     if kind not in ("auto", "map", "lines"):
@@ -90,7 +90,7 @@ def lay_out_panels(
     unit: str | None = None,
     effect: str = "total",
 ) -> tuple[MapLayout, ...]:
-    """Return one map per value of the third feature, all on one scale of colours."""
+    """Return one map per value of the third feature, all with the same colour scale."""
     if len(explanation.axes) != 3:
         raise UserError(f"Panels take three features; this explanation has {list(explanation.feature_names)}.")
     o = pick_output(explanation.outputs, output)
@@ -110,7 +110,7 @@ def lay_out_panels(
 def lay_out_matrix(
     strength: InteractionStrength, *, output: str | None = None, unit: str | None = None, max_features: int = 20
 ) -> MatrixLayout:
-    """Return the directed matrix of the features that take most part in interactions, in their own order."""
+    """Return the directed matrix of the features with the strongest interactions, in the order of the table."""
     matrix = strength.matrix(output)
     part = np.sqrt((matrix**2).sum(axis=0) + (matrix**2).sum(axis=1))
     kept = np.sort(np.argsort(-part, kind="stable")[:max_features])
@@ -163,7 +163,7 @@ def _effect(explanation: InteractionExplanation, effect: str) -> Array:
 
 
 def _side(axis: Axis, *, is_series: bool = False) -> MapAxis:
-    """Return one side of a map; the values of a series need no places."""
+    """Return one side of a map; the values that become lines need no positions."""
     is_known = ~np.isnan(axis.numbers)
     is_number = axis.kind == "number" and bool(is_known.sum() > 1) and not (is_series and not is_known.all())
     centres = axis.numbers[is_known] if is_number else np.arange(len(axis.labels), dtype=np.float64)
@@ -201,14 +201,14 @@ def _is_few(axis: Axis) -> bool:
 
 
 def _runs_along(one: Axis, other: Axis) -> bool:
-    """Return whether lines run along ``one`` rather than ``other``: the longer, or the one that is a number."""
+    """Return whether lines run along ``one`` rather than ``other``: along the number, or the longer side."""
     if _is_few(one) != _is_few(other):
         return _is_few(other)
     return one.kind == "number" and other.kind != "number"
 
 
 def _wants_lines(first: Axis, second: Axis) -> bool:
-    """Return whether one side is short and the other an ordered line: then lines say more than colours."""
+    """Return whether lines suit better than colours: one side has few values and the other is ordered."""
     if _is_few(first) and first.kind != "number" and second.kind == "number":
         return True
     return _is_few(second) and first.kind == "number" and len(first.labels) > 1

@@ -12,16 +12,16 @@ from nae.plots.style import format_value, pick_output, score_label
 
 __all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "value_range"]
 
-_TAIL = 1.6  # how much longer the whole range must be to be called a long tail
+_TAIL = 1.6  # a range this many times as long as its central part has long tails
 _BINS = 40
-_TICKS = 12  # values that are written along an axis one by one
-_SEEN = 1e-5  # of the axis: what is narrower is rounding
-_REACH = 0.04  # share of the rows, on either side, that say how far contributions spread at a knot
+_TICKS = 12  # the largest number of values that are labelled one by one along an axis
+_SEEN = 1e-5  # as a share of the axis; anything narrower is rounding
+_REACH = 0.04  # share of the rows on either side of a knot that determine the spread of contributions there
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A density bar; the tallest has height 1."""
+    """A density bar; the tallest bar has height 1."""
 
     left: float
     right: float
@@ -30,21 +30,21 @@ class Bar:
 
 @dataclass(frozen=True)
 class Level:
-    """A value that stands by itself: a category, a boolean, missing or unseen."""
+    """A separate value: a category, a boolean, missing or unseen."""
 
     label: str
     role: str  # 'value', 'other', 'missing' or 'unseen'
     mean: float
     lower: float
     upper: float
-    low: float  # where most contributions begin (the 5 % quantile)
-    high: float  # and end (95 %)
-    share: float  # of the rows
+    low: float  # the 5 % quantile of the contributions
+    high: float  # the 95 % quantile
+    share: float  # share of the rows
 
 
 @dataclass(frozen=True, eq=False)
 class ShapeLayout:
-    """Everything a shape plot shows. A number has a curve, and levels beside it; anything else has levels alone."""
+    """Everything a shape plot shows. A number has a curve and separate levels; other features have only levels."""
 
     title: str
     effect_label: str
@@ -53,8 +53,8 @@ class ShapeLayout:
     mean: Array
     lower: Array
     upper: Array
-    low: Array  # where most contributions begin, given those of the neighbouring knots
-    high: Array  # and end
+    low: Array  # the 5 % quantile of the contributions, smoothed over neighbouring knots
+    high: Array  # the 95 % quantile
     density: tuple[Bar, ...]
     levels: tuple[Level, ...]
     hidden: int  # levels left out, the rarest
@@ -62,19 +62,19 @@ class ShapeLayout:
     dots: Array
     x_range: tuple[float, float]
     y_range: tuple[float, float]
-    ticks: tuple[float, ...]  # where few values are, each of them; empty leaves the choice to the backend
+    ticks: tuple[float, ...]  # every value if there are few; if empty, the backend chooses
     is_whole: bool  # the values are whole numbers
     is_few: bool  # each value is marked
     note: str
 
     @property
     def has_bounds(self) -> bool:
-        """Whether the context can change the effect of any value: in an additive model it cannot."""
+        """Whether context can change the effect of any value; in an additive model it cannot."""
         return self._is_wide(self.lower, self.upper, [level.upper - level.lower for level in self.levels])
 
     @property
     def has_spread(self) -> bool:
-        """Whether the contributions of rows of one value differ."""
+        """Whether the contributions of rows with the same value differ."""
         return self._is_wide(self.low, self.high, [level.high - level.low for level in self.levels])
 
     def _is_wide(self, low: Array, high: Array, widths: list[float]) -> bool:
@@ -139,7 +139,7 @@ def lay_out_shapes(
     max_levels: int = 12,
     share_scale: bool = True,
 ) -> tuple[ShapeLayout, ...]:
-    """Return the layouts of several features, the most important first, all on one scale of effects."""
+    """Return the layouts of several features, the most important first, all with the same scale of effects."""
     o = pick_output(explanation.outputs, output)
     names = features or tuple(shape.name for shape in explanation.ranked(o))
     layouts = [lay_out_shape(explanation, name, output=o, unit=unit, max_levels=max_levels) for name in names]
@@ -150,7 +150,7 @@ def lay_out_shapes(
 
 
 def value_range(x: Array, weight: Array) -> tuple[float, float]:
-    """Return the range of values to show: all, or the central 99 % where long tails would squeeze it."""
+    """Return the range of values to show: all values, or the central 99 % if long tails would squeeze it."""
     low, high = float(x[0]), float(x[-1])
     if len(x) <= FEW_VALUES or weight.sum() <= 0:
         return (low, high) if high > low else (low - 0.5, high + 0.5)
@@ -166,7 +166,7 @@ def _can_be_written(x: Array) -> bool:
 
 
 def _is_flag(x: Array) -> bool:
-    """Return whether there is nothing between the values: 0 and 1, and no slope from one to the other."""
+    """Return whether the values are the flags 0 and 1, so that no slope is drawn between them."""
     return len(x) == 2 and bool(np.all(x == np.rint(x))) and float(x[1] - x[0]) == 1
 
 
@@ -177,7 +177,7 @@ def _dotted(shape: FeatureShape) -> Array:
 def _levels(
     shape: FeatureShape, o: int, levels: tuple[float, ...], max_levels: int, *, is_curve: bool
 ) -> tuple[tuple[Level, ...], int, dict[int, int]]:
-    """Return the levels to show, how many are hidden, and where each value of the feature went."""
+    """Return the levels to show, the number of hidden levels, and the position of each value."""
     known = [at for at, role in enumerate(shape.roles) if role in ("value", "other")]
     kept = [] if is_curve else known
     if len(kept) > max_levels:
@@ -209,15 +209,15 @@ def _inner(levels: tuple[float, ...]) -> tuple[int, int]:
 
 
 def _spread(rest: Array, weight: Array, levels: tuple[float, ...]) -> Array:
-    """Return the outer quantiles, (2, knot), of what rows near each knot add to the mean effect there.
+    """Return the outer quantiles, (2, knot), of the differences between contributions and mean effect near each knot.
 
-    The quantiles (quantile, knot) of a knot with three rows are just these rows, and their outline is a comb. So a knot
-    draws on those around it: each speaks for its rows by its quantiles, less the farther it is.
+    The quantiles of a knot with three rows are just these rows, and their outline would be jagged. Each knot therefore
+    also uses the quantiles of its neighbours, weighted by their rows and by their distance.
     """
     at = np.cumsum(weight) - weight / 2
     first, last = np.searchsorted(at, at - _REACH, "right"), np.searchsorted(at, at + _REACH, "left")
     middle = [(one + other) / 2 for one, other in pairwise(levels)]
-    mass = np.diff([0.0, *middle, 1.0])  # of the rows that each quantile speaks for
+    mass = np.diff([0.0, *middle, 1.0])  # the share of rows that each quantile represents
     out = np.zeros((2, len(weight)))
     for knot, near in enumerate(map(slice, first, last)):
         share = weight[near] * (1 - np.abs(at[near] - at[knot]) / _REACH)
@@ -244,9 +244,9 @@ def _dots(shape: FeatureShape, o: int, places: dict[int, int], *, is_curve: bool
 
 
 def _density(x: Array, weight: Array, x_range: tuple[float, float], *, is_few: bool) -> tuple[Bar, ...]:
-    """Return bars: one per value where there are few, otherwise a histogram of equal bins.
+    """Return bars: one per value if there are few values, otherwise a histogram with equal bins.
 
-    A knot speaks for the values around it, so its weight is spread half-way to its neighbours.
+    A knot represents the values around it, so its weight is spread half-way to its neighbours.
     """
     if is_few or len(x) == 1:
         half = 0.4 * (float(np.diff(x).min()) if len(x) > 1 else x_range[1] - x_range[0])

@@ -1,1 +1,1 @@
-"""Layouts drawn with matplotlib: for papers and print."""
+"""Draw layouts with matplotlib, for papers and print."""

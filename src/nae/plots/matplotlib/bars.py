@@ -15,7 +15,7 @@ _COLUMNS = (46.0, 88.0, 132.0, 142.0)  # points right of the axes: total, own, c
 
 
 def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title: str = "Importance") -> "Axes":
-    """Draw how much every contribution varies, split into own value and context."""
+    """Draw how much every contribution varies, divided into own effect and context."""
     from matplotlib import patches
 
     bars = layout.bars
@@ -39,7 +39,7 @@ def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title
     names = shorten_all([bar.name for bar in bars], 28)
     ax.set_yticks(y, names, parse_math=False)
     ax.set_ylim(len(bars) - 0.4, -0.6)
-    room = 1.45 if max(map(len, names), default=0) <= 18 else 1.75  # for the words behind the bars
+    room = 1.45 if max(map(len, names), default=0) <= 18 else 1.75  # room for the text behind the bars
     ax.set_xlim(0, room * longest or 1.0)
     label = layout.label
     if layout.rest[0]:
@@ -48,7 +48,7 @@ def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title
     tidy(ax, grid="x")
     ax.tick_params(axis="y", length=0, labelsize="small")
     set_title(ax, title, layout.note)
-    handles = [patches.Patch(facecolor=STYLE.main, label="its own value decides")]
+    handles = [patches.Patch(facecolor=STYLE.main, label="explained by its own value")]
     if layout.has_context:
         context = patches.Patch(
             facecolor=STYLE.accent_soft, hatch="////", edgecolor=STYLE.paper, label="context decides"
@@ -59,7 +59,7 @@ def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title
 
 
 def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
-    """Draw the way from the intercept to the score of one row."""
+    """Draw the steps from the intercept to the score of one row."""
     steps, last = layout.steps, len(layout.steps) - 1
     ax = new_axes(ax, (8.4, 1.8 + 0.38 * len(steps)))
     columns = _COLUMNS if layout.has_context else _COLUMNS[:1]
@@ -92,7 +92,7 @@ def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
 
 
 def _draw_step(ax: "Axes", at: int, step: Step, layout: WaterfallLayout) -> None:
-    """Draw the own effect as a plain bar, what the context added or took back as a hatched one, and the bounds."""
+    """Draw the own effect as a plain bar, the context shift as a hatched bar, and the bounds."""
     if layout.has_bounds:
         ax.plot([step.lower, step.upper], [at, at], color=STYLE.soft, linewidth=1.0, zorder=1.2)
         for end in (step.lower, step.upper):
@@ -107,7 +107,7 @@ def _draw_step(ax: "Axes", at: int, step: Step, layout: WaterfallLayout) -> None
 
 
 def _waterfall_handles(layout: WaterfallLayout) -> list[Any]:
-    """Return the legend: of what is there."""
+    """Return the legend entries for everything that is shown."""
     from matplotlib import lines, patches
 
     own = "own value " if layout.has_context else ""
@@ -126,7 +126,7 @@ def _waterfall_handles(layout: WaterfallLayout) -> list[Any]:
 
 
 def _write(ax: "Axes", at: float, place: float, text: str, *, is_bold: bool = False, is_soft: bool = False) -> None:
-    """Write into a column at the right of the axes; the first three are set flush right."""
+    """Write into a column to the right of the axes; the first three columns are right-aligned."""
     ax.annotate(
         text, (1, at), (place, 0), xycoords=ax.get_yaxis_transform(), textcoords="offset points", va="center",
         ha="left" if place == _COLUMNS[-1] else "right", fontsize="x-small" if is_soft else "small",
@@ -136,7 +136,7 @@ def _write(ax: "Axes", at: float, place: float, text: str, *, is_bold: bool = Fa
 
 
 def _mark(ax: "Axes", x: float, y: float, text: str, layout: WaterfallLayout, *, is_bold: bool = False) -> None:
-    """Write beside a vertical line, on the side with room."""
+    """Write next to a vertical line, on the side with more room."""
     is_left = x > (layout.x_range[0] + layout.x_range[1]) / 2
     ax.annotate(
         text, (x, y), (-4 if is_left else 4, 0), textcoords="offset points", ha="right" if is_left else "left",

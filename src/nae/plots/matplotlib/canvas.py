@@ -1,4 +1,4 @@
-"""Axes and figures in the house style, without touching anyone's global settings."""
+"""Axes and figures in the library's style, without changing global settings."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ __all__ = ["colour_map", "compact_ticks", "new_axes", "new_page", "set_legend", 
 
 
 def new_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
-    """Return the given axes, or those of a new figure."""
+    """Return the given axes, or axes of a new figure."""
     if ax is not None:
         return ax
     pyplot = require("matplotlib.pyplot", extra="plots")
@@ -26,7 +26,7 @@ def new_axes(ax: "Axes | None", size: tuple[float, float]) -> "Axes":
 def new_page(
     n_panels: int, *, n_columns: int, panel: tuple[float, float], figure: "Figure | None" = None
 ) -> "tuple[Figure, list[Axes]]":
-    """Return a figure (new, unless given) with one empty axes per panel."""
+    """Return the given figure, or a new one, with one empty axes per panel."""
     n_columns = max(1, min(n_columns, n_panels))
     n_rows = math.ceil(n_panels / n_columns)
     if figure is None:
@@ -40,7 +40,7 @@ def new_page(
 
 
 def tidy(ax: "Axes", *, grid: str | None = "y") -> None:
-    """Take away what carries no information."""
+    """Remove lines and ticks that carry no information."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -83,11 +83,11 @@ def set_note(ax: "Axes", note: str) -> None:
         annotation_clip=False,
         parse_math=False,
     )
-    text.set_in_layout(False)  # a long one may run over the edge rather than squeeze the axes
+    text.set_in_layout(False)  # a long text may run over the edge rather than squeeze the axes
 
 
 def set_legend(ax: "Axes", handles: Sequence[Any], *, drop: float, n_columns: int | None = None) -> None:
-    """Put a legend under the axes, ``drop`` points below them, in one line unless columns are given."""
+    """Put a legend ``drop`` points below the axes, in one line unless ``columns`` is given."""
     transforms: Any = require("matplotlib.transforms", extra="plots")
     moved = ax.transAxes + transforms.ScaledTranslation(0, -drop / 72, ax.figure.dpi_scale_trans)
     ax.legend(
@@ -105,7 +105,7 @@ def set_legend(ax: "Axes", handles: Sequence[Any], *, drop: float, n_columns: in
 
 
 def compact_ticks(ax: "Axes", which: str, *, is_whole: bool = False) -> None:
-    """Write large numbers of an axis short, and not too many of them; none between whole numbers."""
+    """Abbreviate large numbers of an axis and limit their count; label no fractions between whole numbers."""
     axis = ax.xaxis if which == "x" else ax.yaxis
     ticker: Any = require("matplotlib.ticker", extra="plots")
     if is_whole:
@@ -116,6 +116,6 @@ def compact_ticks(ax: "Axes", which: str, *, is_whole: bool = False) -> None:
 
 
 def colour_map(stops: Sequence[str]) -> "LinearSegmentedColormap":
-    """Return a colour map through the given colours."""
+    """Return a colour map that interpolates the given colours."""
     colors: Any = require("matplotlib.colors", extra="plots")
     return colors.LinearSegmentedColormap.from_list("nae", list(stops))  # type: ignore[no-any-return]

@@ -19,7 +19,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 def draw_frontier(
     layout: FrontierLayout, ax: "Axes | None" = None, *, title: str = "Score against additivity"
 ) -> "Axes":
-    """Draw what additivity costs."""
+    """Draw the score of models against their additivity."""
     ax = new_axes(ax, (5.6, 3.7))
     x, y = [point.additivity for point in layout.beaten], [point.score for point in layout.beaten]
     ax.plot(x, y, color=STYLE.soft, marker="o", markersize=4, linewidth=0, alpha=0.5, zorder=1)
@@ -61,7 +61,7 @@ def draw_training(layout: TrainingLayout, ax: "Axes | None" = None, *, title: st
 
     ax = new_axes(ax, (5.6, 3.5))
     ax.plot(layout.epochs, layout.loss, color=STYLE.soft, linewidth=1.4, linestyle="--", label="training loss")
-    # Validation and additivity are measured every few epochs: lines join what there is.
+    # Validation and additivity are measured every few epochs; lines connect the measured points.
     is_known = np.isfinite(layout.validation)
     if is_known.any():
         x, y = layout.epochs[is_known], layout.validation[is_known]

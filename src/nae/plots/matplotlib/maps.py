@@ -16,7 +16,7 @@ __all__ = ["draw_map", "draw_matrix", "draw_panels"]
 
 
 def draw_map(layout: MapLayout, ax: "Axes | None" = None, *, has_bar: bool = True) -> "Axes":
-    """Draw what two features do together: colours, or lines where one of them has few values."""
+    """Draw what two features do together, as a colour map, or as lines if one of them has few values."""
     if layout.is_lines:
         return _draw_lines(layout, ax)
     ax = new_axes(ax, (6.0, 4.6))
@@ -33,7 +33,7 @@ def draw_map(layout: MapLayout, ax: "Axes | None" = None, *, has_bar: bool = Tru
 def draw_panels(
     layouts: tuple[MapLayout, ...], *, title: str = "", n_columns: int = 3, figure: "Figure | None" = None
 ) -> "Figure":
-    """Draw one map per value of the third feature, all on one scale."""
+    """Draw one map per value of the third feature, all with the same colour scale."""
     figure, axes = new_page(len(layouts), n_columns=n_columns, panel=(3.1, 2.7), figure=figure)
     mesh = None
     for at, (layout, ax) in enumerate(zip(layouts, axes, strict=True)):
@@ -54,9 +54,9 @@ def draw_panels(
 
 
 def draw_matrix(
-    layout: MatrixLayout, ax: "Axes | None" = None, *, title: str = "Who changes how whom counts"
+    layout: MatrixLayout, ax: "Axes | None" = None, *, title: str = "Which features change each other's effect"
 ) -> "Axes":
-    """Draw the directed matrix: a row is changed by the columns."""
+    """Draw the directed matrix: the features in columns change the effects of the features in rows."""
     n = len(layout.names)
     size = 2.6 + 0.36 * n
     ax = new_axes(ax, (size + 0.9, size))
@@ -75,7 +75,7 @@ def draw_matrix(
             ax.text(
                 column, row, format_fixed(value, decimals), ha="center", va="center", fontsize="x-small", color=colour
             )
-    ax.set_ylabel("its contribution is changed …", fontsize="small", color=STYLE.ink)
+    ax.set_ylabel("the effect of this feature is changed …", fontsize="small", color=STYLE.ink)
     ax.set_xlabel("… by the value of", fontsize="small", color=STYLE.ink)
     tidy(ax, grid=None)
     ax.spines[["left", "bottom"]].set_visible(False)
@@ -91,7 +91,7 @@ def _draw_mesh(ax: "Axes", layout: MapLayout) -> Any:
         layout.x.edges, layout.y.edges, shown, cmap=colour_map(STYLE.diverging), vmin=-layout.limit, vmax=layout.limit,
         rasterized=True, linewidth=0,
     )  # fmt: skip
-    ax.set_facecolor(STYLE.density)  # where no rows lie
+    ax.set_facecolor(STYLE.density)  # the colour of places without rows
     is_smooth = layout.x.is_number and layout.y.is_number and min(layout.values.shape) > 12
     if is_smooth:
         levels = np.linspace(-layout.limit, layout.limit, 9)
@@ -116,7 +116,7 @@ def _draw_lines(layout: MapLayout, ax: "Axes | None") -> "Axes":
     ax = new_axes(ax, (6.2, 3.8))
     markers = ("o", "s", "^", "D", "v", "P", "X")
     n_places = len(layout.x.centres)
-    marked = None if n_places <= 32 else [n_places - 1] if layout.x.has_gap else []  # a lone point is no line
+    marked = None if n_places <= 32 else [n_places - 1] if layout.x.has_gap else []  # a single point makes no line
     for at, text in enumerate(layout.y.ticks):
         number = float(layout.y.centres[at])
         label = format_value(number) if layout.y.is_number else text

@@ -8,10 +8,10 @@ __all__ = ["Page"]
 
 
 class Page(Figure):
-    """A figure that a notebook shows once, also where it is the value of a cell."""
+    """A figure that a notebook shows only once, even if it is the value of a cell."""
 
     def _ipython_display_(self) -> None:
-        """Close the figure before it is shown: a notebook would show it again, at the end of the cell, while open."""
+        """Close the figure before it is shown; otherwise a notebook would show it again at the end of the cell."""
         if "inline" in get_backend():
             plt.close(self)
         raise NotImplementedError  # shown as any figure

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_compare", "draw_shape", "draw_shapes"]
 
-_ROOM = 0.09  # of the axes' width, for each value that is no number
+_ROOM = 0.09  # share of the axes' width for each value that is not a number
 
 
 def draw_shape(layout: ShapeLayout, ax: "Axes | None" = None, *, has_legend: bool = True) -> "Axes":
@@ -52,7 +52,7 @@ def draw_shapes(
 
 
 def draw_compare(layouts: tuple[CompareLayout, ...], *, n_columns: int = 3, figure: "Figure | None" = None) -> "Figure":
-    """Draw two models over each other, feature by feature."""
+    """Draw the effects of two models over each other, feature by feature."""
     figure, axes = new_page(len(layouts), n_columns=n_columns, panel=(3.3, 2.6), figure=figure)
     lines = _lines()
     for at, (layout, ax) in enumerate(zip(layouts, axes, strict=True)):
@@ -134,12 +134,12 @@ def _draw_number(ax: "Axes", layout: ShapeLayout) -> None:
     compact_ticks(ax, "x", is_whole=layout.is_whole)
     if layout.ticks:
         ax.set_xticks(layout.ticks, [format_value(tick) for tick in layout.ticks])
-    elif layout.levels:  # none under what is no number
+    elif layout.levels:  # no ticks under values that are not numbers
         ax.set_xticks([tick for tick in ax.get_xticks() if left <= tick <= right])
 
 
 def _draw_special(ax: "Axes", level: Any, x: float, half: float, layout: ShapeLayout) -> None:
-    """Draw missing beside a number: the same band, line and spread, at a place of its own."""
+    """Draw *missing* next to a number, with the same band, line and spread."""
     ax.fill_between([x - half, x + half], level.lower, level.upper, color=STYLE.band, alpha=0.45, linewidth=0)
     ax.fill_between([x - half, x + half], level.low, level.high, color=STYLE.inner, alpha=0.5, linewidth=0)
     ax.plot([x - half, x + half], [level.mean, level.mean], color=STYLE.main, linewidth=1.9)
@@ -214,7 +214,7 @@ def _lines() -> Any:
 
 
 def _handles(layouts: tuple[ShapeLayout, ...]) -> list[Any]:
-    """Return the legend: of what any of the layouts has."""
+    """Return the legend entries for everything that any of the layouts shows."""
     from matplotlib import lines, patches
 
     handles: list[Any] = [lines.Line2D([], [], color=STYLE.main, linewidth=2, label="mean effect")]

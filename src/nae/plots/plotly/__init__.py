@@ -1,1 +1,1 @@
-"""Layouts drawn with plotly: for notebooks and pages, with values on hover."""
+"""Draw layouts with plotly, for notebooks and web pages, with values on hover."""

@@ -10,7 +10,7 @@ __all__ = ["draw_importance", "draw_waterfall"]
 
 
 def draw_importance(layout: ImportanceLayout, *, title: str = "Importance") -> Any:
-    """Draw how much every contribution varies, split into own value and context."""
+    """Draw how much every contribution varies, divided into own effect and context."""
     go, bars = graph(), layout.bars
     figure = new_figure(title=title, note=layout.note, height=max(300, 160 + 26 * len(bars)))
     places = list(range(len(bars)))
@@ -19,7 +19,7 @@ def draw_importance(layout: ImportanceLayout, *, title: str = "Importance") -> A
             x=[bar.own for bar in bars],
             y=places,
             orientation="h",
-            name="its own value decides",
+            name="explained by its own value",
             marker={"color": STYLE.main},
         )
     )
@@ -48,7 +48,7 @@ def draw_importance(layout: ImportanceLayout, *, title: str = "Importance") -> A
 
 
 def draw_waterfall(layout: WaterfallLayout) -> Any:
-    """Draw the way from the intercept to the score of one row."""
+    """Draw the steps from the intercept to the score of one row."""
     go, steps = graph(), layout.steps
     figure = new_figure(title=layout.title, note=layout.note, height=200 + 34 * len(steps))
     places = list(range(len(steps)))
@@ -83,7 +83,7 @@ def draw_waterfall(layout: WaterfallLayout) -> Any:
 
 
 def _totals(layout: WaterfallLayout, hover: list[str]) -> Any:
-    """Return where every step ends, with its bounds."""
+    """Return the end of every step with its bounds."""
     steps = layout.steps
     bounds = {
         "type": "data",

@@ -1,4 +1,4 @@
-"""Figures in the house style; names are data, so they are escaped before plotly reads them as HTML."""
+"""Figures in the library's style. Names are data, so they are escaped before plotly reads them as HTML."""
 
 import html
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ def graph() -> Any:
 
 
 def plain(text: str, limit: int = 40) -> str:
-    """Return a text that plotly shows as it is."""
+    """Return a text escaped so that plotly shows it literally."""
     return html.escape(shorten(text, limit), quote=False)
 
 
 def set_places(figure: Any, which: str, labels: Sequence[str], *, limit: int, **place: int) -> None:
-    """Label the whole numbers of an axis: names themselves as places would merge where two are alike."""
+    """Label the whole numbers of an axis with names; plotly would merge two equal names if they were positions."""
     options = {
         "tickmode": "array",
         "zeroline": False,
@@ -67,5 +67,5 @@ def translucent(colour: str, alpha: float) -> str:
 
 
 def colour_scale(stops: tuple[str, ...]) -> list[list[Any]]:
-    """Return a scale through the given colours."""
+    """Return a colour scale that interpolates the given colours."""
     return [[at / (len(stops) - 1), colour] for at, colour in enumerate(stops)]

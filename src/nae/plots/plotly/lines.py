@@ -14,7 +14,7 @@ _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cros
 
 
 def draw_frontier(layout: FrontierLayout, *, title: str = "Score against additivity") -> Any:
-    """Draw what additivity costs."""
+    """Draw the score of models against their additivity."""
     figure = new_figure(title=title, note=layout.note)
     if layout.beaten:
         x, y = [point.additivity for point in layout.beaten], [point.score for point in layout.beaten]

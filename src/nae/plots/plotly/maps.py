@@ -14,18 +14,18 @@ __all__ = ["draw_map", "draw_matrix", "draw_panels"]
 
 
 def draw_map(layout: MapLayout) -> Any:
-    """Draw what two features do together: colours, or lines where one of them has few values."""
+    """Draw what two features do together, as a colour map, or as lines if one of them has few values."""
     if layout.is_lines:
         return _draw_lines(layout)
     figure = new_figure(title=layout.title, note=layout.note, height=520)
-    figure.update_layout(plot_bgcolor=STYLE.density)  # where no rows lie
+    figure.update_layout(plot_bgcolor=STYLE.density)  # the colour of places without rows
     figure.add_trace(_heat(layout, has_bar=True))
     _set_sides(figure, layout)
     return figure
 
 
 def draw_panels(layouts: tuple[MapLayout, ...], *, title: str = "", n_columns: int = 3) -> Any:
-    """Draw one map per value of the third feature, all on one scale."""
+    """Draw one map per value of the third feature, all with the same colour scale."""
     subplots = require("plotly.subplots", extra="plotly")
     n_columns = max(1, min(n_columns, len(layouts)))
     n_rows = math.ceil(len(layouts) / n_columns)
@@ -43,8 +43,8 @@ def draw_panels(layouts: tuple[MapLayout, ...], *, title: str = "", n_columns: i
     return figure
 
 
-def draw_matrix(layout: MatrixLayout, *, title: str = "Who changes how whom counts") -> Any:
-    """Draw the directed matrix: a row is changed by the columns."""
+def draw_matrix(layout: MatrixLayout, *, title: str = "Which features change each other's effect") -> Any:
+    """Draw the directed matrix: the features in columns change the effects of the features in rows."""
     n = len(layout.names)
     note = f"{layout.hidden} weaker features not shown" if layout.hidden else ""
     figure = new_figure(title=title, note=note, height=260 + 26 * n)
@@ -61,7 +61,7 @@ def draw_matrix(layout: MatrixLayout, *, title: str = "Who changes how whom coun
     )
     set_places(figure, "y", layout.names, limit=24)
     set_places(figure, "x", layout.names, limit=24)
-    figure.update_yaxes(title={"text": "its contribution is changed …"})
+    figure.update_yaxes(title={"text": "the effect of this feature is changed …"})
     figure.update_xaxes(title={"text": "… by the value of"})
     return figure
 
@@ -86,7 +86,7 @@ def _draw_lines(layout: MapLayout) -> Any:
     n_places = len(layout.x.centres)
     sizes = np.full(n_places, 6 if n_places <= 32 else 0)
     if layout.x.has_gap:
-        sizes[-1] = 6  # a lone point is no line
+        sizes[-1] = 6  # a single point makes no line
     for at, text in enumerate(layout.y.ticks):
         label = format_value(float(layout.y.centres[at])) if layout.y.is_number else text
         figure.add_trace(

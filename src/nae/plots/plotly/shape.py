@@ -41,7 +41,7 @@ def draw_shapes(layouts: tuple[ShapeLayout, ...], *, title: str = "", n_columns:
 
 
 def draw_compare(layouts: tuple[CompareLayout, ...], *, n_columns: int = 3) -> Any:
-    """Draw two models over each other, feature by feature."""
+    """Draw the effects of two models over each other, feature by feature."""
     figure = _page([layout.first.title for layout in layouts], " and ".join(layouts[0].names), n_columns)
     for at, layout in enumerate(layouts):
         place = {"row": at // n_columns + 1, "col": at % n_columns + 1}
@@ -131,7 +131,7 @@ def _number_traces(layout: ShapeLayout) -> list[Any]:
 
 
 def _beside(layout: ShapeLayout) -> list[Any]:
-    """Return what is no number, right of the numbers: *missing*, and *unseen* where it is shown."""
+    """Return the values that are not numbers, to the right of the numbers: *missing*, and *unseen* if it is shown."""
     span = layout.x_range[1] - layout.x_range[0]
     return [
         graph().Scatter(
@@ -209,7 +209,7 @@ def _band(x: Any, lower: Any, upper: Any, colour: str, name: str = "", *, has_le
 
 
 def _places(layout: CompareLayout, shape: ShapeLayout) -> list[float]:
-    """Return where the levels of either model stand on the axis of the first."""
+    """Return the positions of either model's levels on the axis of the first model."""
     order = [level.label for level in layout.first.levels]
     return [order.index(level.label) if level.label in order else np.nan for level in shape.levels]
 
