@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import Array, IntArray
+from nae.encoding.beside import read_weight
 from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
 from nae.errors import DataError
@@ -224,7 +225,7 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> _Parts:
     cells = table.cells(X)
     if len(cells) == 0:
         raise DataError("A metric needs at least one row; the table has none.")
-    weights = _read_weights(sample_weight, len(cells))
+    weights = read_weight(sample_weight, len(cells))
     kept = np.flatnonzero(weights)  # a row of weight zero does not count, not even for a range
     cells, weights = cells.take(kept), weights[kept]
     found = table.contributions(cells)
@@ -240,15 +241,6 @@ def _mean_effects(model: TableModel, cells: Cells, values: Array, weights: Array
         return model.statistics.mean
     gate = MeanGate(model, mean_terms(model, slot_weights(cells, weights, model.schema.n_slots)))
     return mean_effects(gate, cells, values, weights)
-
-
-def _read_weights(sample_weight: Any, n_rows: int) -> Array:
-    weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise DataError(f"sample_weight must have one value per row ({n_rows}); got shape {weights.shape}.")
-    if not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
-        raise DataError("sample_weight must be finite, not negative and not all zero; it is not.")
-    return weights
 
 
 def _metric(name: str, each: Array, overall: float, parts: _Parts) -> FeatureMetric:

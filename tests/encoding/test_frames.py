@@ -3,6 +3,7 @@
 import datetime as dt
 import decimal
 import fractions
+import tracemalloc
 import types
 
 import numpy as np
@@ -114,6 +115,7 @@ ARROW = {
     "large string": (pa.array(["x", None], pa.large_string()), ["x", None], "category"),
     "dictionary": (pa.array(["x", None]).dictionary_encode(), ["x", None], "category"),
     "decimal": (pa.array([decimal.Decimal("1.5"), None]), [1.5, None], "number"),
+    "decimal of 256 bits": (pa.array([decimal.Decimal("1.5"), None], pa.decimal256(50, 2)), [1.5, None], "number"),
     "null": (pa.array([None, None]), [None, None], "number"),
 }
 
@@ -142,6 +144,9 @@ ARRAYS = {
         ["x", None],
         "category",
     ),
+    "signalling decimals": ([[decimal.Decimal("1.5")], [decimal.Decimal("sNaN")]], [1.5, None], "number"),
+    "decimals that are none among text": ([["x"], [decimal.Decimal("NaN")]], ["x", None], "category"),
+    "memory": (memoryview(np.array([[1.5], [NAN]])), [1.5, None], "number"),
     "matrix": (np.array([[1.0], [2.0]]).view(np.matrix), [1, 2], "number"),
     "lists": ([[1], [2]], [1, 2], "number"),
     "lists with gaps": ([[1], [None]], [1, None], "number"),
@@ -183,6 +188,7 @@ MAPPINGS = {
     "tuples": {"a": (1, None)},
     "array": {"a": np.array([1, NAN])},
     "pandas series": {"a": pd.Series([1, NAN])},
+    "masked array": {"a": np.ma.array([1, 2], mask=[0, 1])},
     "polars series": {"a": pl.Series([1, None])},
     "arrow array": {"a": pa.array([1, None])},
     "records": [{"a": 1}, {"a": None}],
@@ -348,6 +354,24 @@ def test_nested_columns_are_an_error_with_a_hint(case):
 
 
 @pytest.mark.parametrize(
+    ("array", "shown"),
+    [
+        (pa.array([b"x"], pa.large_binary()), "large_binary"),
+        (pa.array([b"x"], pa.binary(1)), r"fixed_size_binary\[1\]"),
+        (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())), "map<string, int64>"),
+        (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "month_day_nano_interval"),
+        (pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]), "sparse_union"),
+    ],
+    ids=lambda one: str(one.type) if hasattr(one, "type") else None,
+)
+def test_types_that_arrow_alone_knows_are_an_error_that_names_them(array, shown):
+    with pytest.raises(
+        DataError, match=f"Column 'a' must hold .* it holds {shown}.*Turn it into one of these, or drop"
+    ):
+        read_table(pa.table({"a": array}))
+
+
+@pytest.mark.parametrize(
     ("series", "shown"),
     [
         (pd.period_range("2020", periods=2, freq="M"), "period"),
@@ -427,6 +451,25 @@ def test_a_series_is_an_error_that_says_how_to_make_a_table_of_it(make):
 def test_rows_of_different_lengths_are_an_error():
     with pytest.raises(DataError, match="A table must have rows of one length"):
         read_table([[1, 2], [3]])
+
+
+def test_rows_of_text_of_different_lengths_are_an_error():
+    with pytest.raises(DataError, match=r"A table must have rows of one length; got \[1, 2\]"):
+        read_table([["a", 2], ["b"]])
+
+
+def test_a_list_of_texts_is_no_table():
+    with pytest.raises(DataError, match=r"must have two axes \(rows, columns\); got 1\."):
+        read_table(["ab", "cd"])
+
+
+@pytest.mark.parametrize("as_row", [list, np.array], ids=["lists", "arrays"])
+def test_lists_of_text_take_no_more_memory_than_they_have(as_row):
+    table = [as_row(["a", "b"])] * 2000 + [as_row(["x" * 1_000_000, "b"])]
+    tracemalloc.start()
+    assert read_table(table).n_rows == 2001
+    assert tracemalloc.get_traced_memory()[1] < 50e6  # 16 GB where all of them are as wide as the widest
+    tracemalloc.stop()
 
 
 def test_columns_of_different_lengths_are_an_error():

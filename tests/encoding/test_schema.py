@@ -139,7 +139,7 @@ def test_a_constant_column_has_one_knot():
 
 
 def test_huge_spans_do_not_overflow():
-    schema = learn(np.array([-1.7e308, 1.7e308]))
+    schema = Schema((Number("a", np.array([-1.7e308, 1.7e308])),))
     cells = schema.locate(Columns((np.array([0.0, 8.5e307]),)))
     np.testing.assert_allclose(cells.fraction[:, 0], [0.5, 0.75])
 
@@ -232,3 +232,16 @@ def test_cells_may_be_taken_and_rounded():
     assert cells.nearest[:, 0].tolist() == [0, 1, 1]
     assert len(cells.take(np.array([2]))) == 1
     assert cells.upper[:, 0].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        (1e308, r"numbers within ±4\.494e\+307; row 9 holds 1e\+308\. Divide the column by a constant"),
+        (-np.inf, "finite numbers; row 9 holds -inf. Mark it missing or replace it"),
+    ],
+)
+def test_numbers_that_no_model_file_holds_are_an_error(value, match):
+    columns = Columns((np.array([1.0, value]),), ("a",))
+    with pytest.raises(DataError, match=f"Column 'a' must hold {match}"):
+        check_numbers(columns, infer_kinds(columns), np.array([4, 9]))

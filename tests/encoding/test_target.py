@@ -1,6 +1,9 @@
 """Targets: numbers and classes from whatever holds them."""
 
 import datetime as dt
+import tracemalloc
+from decimal import Decimal
+from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -21,6 +24,13 @@ NUMBERS = {
     "polars": pl.Series([1, 2, 3]),
     "arrow": pa.chunked_array([[1, 2, 3]]),
     "one column": np.array([[1], [2], [3]]),
+}
+
+
+NUMBERS |= {
+    "arrow array": pa.array([1, 2, 3]),
+    "arrow decimals": pa.array([Decimal(1), Decimal(2), Decimal(3)]),
+    "decimals": [Decimal(1), 2, Decimal(3)],
 }
 
 
@@ -74,7 +84,7 @@ def test_a_survival_target_is_called_what_it_is(read):
 
 
 def test_text_is_no_number():
-    with pytest.raises(DataError, match=r"must hold numbers; got text. Use NAEClassifier"):
+    with pytest.raises(DataError, match=r"must hold numbers; got text in row 0, 'a'. Use NAEClassifier"):
         read_numbers(["a", "b"])
 
 
@@ -94,7 +104,7 @@ def test_dates_are_no_numbers(y):
 
 
 def test_complex_numbers_are_an_error():
-    with pytest.raises(DataError, match="Complex data not supported: the target must hold real numbers"):
+    with pytest.raises(DataError, match=r"must hold real numbers\. Complex data not supported"):
         read_numbers(np.array([1j]))
 
 
@@ -152,7 +162,22 @@ CLASSES = {
     "nullable booleans": (pd.Series([True, False, True], dtype="boolean"), [False, True]),
     "floats": ([1.0, 0.0, 1.0], [0.0, 1.0]),
     "one column": (np.array([[5], [2], [5]]), [2, 5]),
+    "arrow array": (pa.array(["b", "a", "b"]), ["a", "b"]),
+    "arrow dictionary": (pa.array(["b", "a", "b"]).dictionary_encode(), ["a", "b"]),
+    "floats among objects": (np.array([1.0, 0.0, 1.0], dtype=object), [0.0, 1.0]),
+    "durations": (np.array([5, 2, 5], dtype="m8[D]"), [dt.timedelta(2), dt.timedelta(5)]),
 }
+
+
+class Town(StrEnum):
+    BONN = "b"
+    AACHEN = "a"
+
+
+def test_members_of_an_enumeration_become_plain_text():
+    found = read_classes([Town.BONN, Town.AACHEN])
+    assert [type(label) for label in found.classes] == [str, str]
+    assert found.classes.tolist() == [Town.AACHEN, Town.BONN] == ["a", "b"]
 
 
 @pytest.mark.parametrize("case", CLASSES)
@@ -185,3 +210,70 @@ def test_one_class_is_an_error():
 def test_classes_in_several_columns_are_an_error():
     with pytest.raises(DataError, match=r"y must be one column of classes; got shape \(2, 2\)"):
         read_classes(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (b"a", "b'a', a bytes"),
+        (Decimal("1.5"), r"Decimal\('1.5'\), a Decimal"),
+        (dt.date(2020, 1, 1), ".*, a date"),
+        ((1, 2), r"\(1, 2\), a tuple"),
+        ({}, "{}, a dict"),
+    ],
+    ids=["bytes", "decimal", "date", "tuple", "dict"],
+)
+def test_labels_that_no_file_can_hold_are_an_error_that_names_the_row(value, shown):
+    y = np.array(["a", "b", None], dtype=object)
+    y[2] = value
+    with pytest.raises(DataError, match=f"Classes must be text, numbers or booleans; row 2 holds {shown}. Turn them"):
+        read_classes(y)
+
+
+@pytest.mark.parametrize("y", [np.array([b"a", b"b"]), pa.array([b"a", b"b"]), [b"a", b"b"]])
+def test_bytes_are_no_labels(y):
+    with pytest.raises(DataError, match=r"Classes must be text.*row 0 holds .*b'a'.*\. Turn them into text"):
+        read_classes(y)
+
+
+@pytest.mark.parametrize("y", [[2**63, 2**63 + 1, -1], [10**400, 3], pd.Series([2**70, 3])])
+def test_labels_of_more_than_64_bits_are_an_error_instead_of_one_float(y):
+    with pytest.raises(DataError, match="Classes must be text, or numbers of 64 bits; got a whole number of"):
+        read_classes(y)
+
+
+@pytest.mark.parametrize("read", [read_numbers, read_classes])
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.ma.array([5, 1, 2], mask=[1, 0, 0]),
+        [Decimal("sNaN"), Decimal(1), Decimal(2)],
+        pa.array([None, 1, 2]),
+        np.array(["NaT", 1, 2], dtype="M8[D]"),
+    ],
+    ids=["masked", "signalling", "arrow", "not a time"],
+)
+def test_what_is_missing_in_its_own_way_is_missing(read, y):
+    match = (
+        "got dates or times" if read is read_numbers and isinstance(y, np.ndarray) and y.dtype.kind == "M" else "row 0"
+    )
+    with pytest.raises(DataError, match=match):
+        read(y)
+
+
+def test_a_number_beyond_all_floats_is_an_error_that_names_its_row():
+    with pytest.raises(DataError, match=r"must lie within ±1e\+100; row 1 holds a whole number of 1329 bits"):
+        read_numbers([1, 10**400])
+
+
+def test_rows_of_different_lengths_are_no_target():
+    with pytest.raises(DataError, match="y must hold one value per row; its rows hold lists of different lengths"):
+        read_numbers([[1], [1, 2]])
+
+
+def test_text_takes_no_more_memory_than_it_has():
+    labels = ["x" * 1_000_000, *("a", "b") * 1000]
+    tracemalloc.start()
+    assert len(read_classes(labels).classes) == 3
+    assert tracemalloc.get_traced_memory()[1] < 50e6  # 8 GB where all of it were as wide as the widest
+    tracemalloc.stop()

@@ -193,7 +193,7 @@ def test_one_offset_for_all_classes_is_an_error(X):
     ("class_weight", "match"),
     [
         ({"maybe": 2}, r"class_weight names the class 'maybe', which y does not have; the classes are \[0, 1\]"),
-        ({0: 0.0}, "class_weight must hold positive numbers; got {0: 0.0}"),
+        ({0: 0.0}, r"class_weight must hold positive numbers, from 1e-100 to 1e\+100; got {0: 0.0}"),
         ({0: -1.0}, "class_weight must hold positive numbers"),
         ("equal", "class_weight must be a dict, 'balanced' or None; got 'equal'"),
     ],

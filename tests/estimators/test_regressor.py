@@ -221,7 +221,9 @@ def test_a_parameter_of_another_loss_is_not_passed_over_in_silence(X, params, ma
 
 
 def test_text_as_a_target_is_an_error_with_a_hint(X):
-    with pytest.raises(DataError, match=r"The target of a regression must hold numbers; got text. Use NAEClassifier"):
+    with pytest.raises(
+        DataError, match=r"The target of a regression must hold numbers; got text in row 0, 'a'. Use NAEClassifier"
+    ):
         NAERegressor().fit(X, ["a"] * 150)
 
 
@@ -232,7 +234,7 @@ def test_text_as_a_target_is_an_error_with_a_hint(X):
         (0.0, r"offset must have one value per row \(150\); got shape \(\)"),
         (np.zeros((150, 2)), r"offset must have one column per output \(1\); got shape \(150, 2\)"),
         (np.where(np.arange(150) == 7, np.nan, 0), "offset must be finite; row 7 is not"),
-        (["a"] * 150, "offset must hold numbers, one per row; got list"),
+        (["a"] * 150, "offset must hold numbers; got text in row 0, 'a'"),
     ],
 )
 def test_offsets_are_checked(X, offset, match):
@@ -248,7 +250,7 @@ def test_offsets_are_checked(X, offset, match):
         (np.where(np.arange(150) == 7, -1, 1), "sample_weight must be finite and not negative; row 7 has -1"),
         (np.where(np.arange(150) == 7, np.inf, 1), "sample_weight must be finite and not negative; row 7 has inf"),
         (np.zeros(150), "At least one row must have a positive weight; all are zero"),
-        (["a"] * 150, "sample_weight must hold numbers, one per row; got list"),
+        (["a"] * 150, "sample_weight must hold numbers; got text in row 0, 'a'"),
     ],
 )
 def test_weights_are_checked(X, weight, match):

@@ -9,7 +9,7 @@ import pytest
 
 import nae
 from nae import NAEClassifier, NAERegressor
-from nae.errors import FormatError, NAEWarning, UserError
+from nae.errors import DataError, FormatError, NAEWarning, UserError
 from nae.estimators.saving import decode_classes, decode_params, encode_classes, encode_params
 from nae.tables import save
 
@@ -59,7 +59,12 @@ def test_a_loaded_estimator_can_be_fitted_again(regressor: NAERegressor, table: 
 
 @pytest.mark.parametrize(
     "labels",
-    [np.array([3, 7], dtype=np.int16), np.array([False, True]), np.array(["no", "yes"]), np.array([1.0, 2.0])],
+    [
+        np.array([3, 7], dtype=np.int16),
+        np.array([False, True]),
+        np.array(["no", "yes"]),
+        np.array([1.0, 2.0]),
+    ],
     ids=lambda labels: labels.dtype.str,
 )
 def test_classes_keep_their_type(labels: np.ndarray, table: dict[str, Any], tmp_path: Path) -> None:
@@ -132,3 +137,73 @@ def test_the_fingerprint_tells_data_apart(table: dict[str, Any], regressor: NAER
     same = NAERegressor(feature_types={"b": "category"}, **TINY).fit(table, table["a"])
     assert same.model_.training.data_sha256 == regressor.model_.training.data_sha256
     assert other.model_.training.data_sha256 != regressor.model_.training.data_sha256
+
+
+@pytest.mark.parametrize("unit", ["h", "ns"])
+def test_classes_that_are_durations_come_back(unit: str, table: dict[str, Any], tmp_path: Path) -> None:
+    model = NAEClassifier(**TINY).fit(table, np.array([1, 2], dtype=f"m8[{unit}]")[(table["a"] > 0.5).astype(int)])
+    model.save(tmp_path / "m.nae")
+    again = NAEClassifier.load(tmp_path / "m.nae")
+    assert again.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+
+
+EXTREMES = {
+    "numbers": {"X": np.where(np.arange(60) % 20 == 0, 4.4e307, np.arange(60.0))[:, None]},
+    "targets": {"y": np.where(np.arange(60) % 20 == 0, 9e99, np.arange(60) * 1.0)},
+    "weights": {"sample_weight": np.where(np.arange(60) % 20 == 0, 1e100, np.linspace(1, 2, 60))},
+    "small weights": {"sample_weight": np.full(60, 1e-100)},
+    "weights far apart": {"sample_weight": np.where(np.arange(60) % 2 == 0, 1e100, 1e-100)},
+    "offsets": {"offset": np.where(np.arange(60) % 2 == 0, 1e100, -1e100)},
+    "offset": {"offset": np.full(60, 1e100)},
+}
+
+
+@pytest.mark.parametrize("kind", [NAERegressor, NAEClassifier])
+@pytest.mark.parametrize("case", EXTREMES)
+def test_what_a_fit_accepts_can_be_saved_and_predicts_the_same_afterwards(case: str, kind: Any, tmp_path: Path) -> None:
+    given = {"X": np.arange(60.0)[:, None], "y": np.arange(60) % 7.0} | EXTREMES[case]
+    given["y"] = given["y"] > 3 if kind is NAEClassifier else given["y"]
+    model = kind(**TINY).fit(given.pop("X"), given.pop("y"), **given)
+    model.save(tmp_path / "m.nae")
+    again = kind.load(tmp_path / "m.nae")
+    X = np.linspace(-1, 60, 99)[:, None]
+    np.testing.assert_array_equal(
+        again.decision_function(X) if kind is NAEClassifier else again.predict(X),
+        model.decision_function(X) if kind is NAEClassifier else model.predict(X),
+    )
+    assert np.isfinite(model.model_.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e100])
+def test_extreme_class_weights_can_be_saved(size: float, tmp_path: Path) -> None:
+    X = np.arange(60.0)[:, None]
+    for weight in (None, np.full(60, 1e100), np.full(60, 1e-100)):
+        model = NAEClassifier(class_weight={1: size}, **TINY).fit(X, np.arange(60) % 2, sample_weight=weight)
+        model.save(tmp_path / "m.nae")
+        assert NAEClassifier.load(tmp_path / "m.nae").class_weight_.tolist() == [1.0, size]
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        (
+            {"sample_weight": np.full(60, 1e300)},
+            r"must be 0, or lie in \[1e-100, 1e\+100\]; row 0 has 1e\+300\. Divide all",
+        ),
+        ({"sample_weight": np.full(60, 1.7e308)}, r"lie in \[1e-100, 1e\+100\]; row 0 has 1\.7e\+308"),
+        ({"sample_weight": np.full(60, 5e-324)}, r"lie in \[1e-100, 1e\+100\]; row 0 has 4\.9"),
+        (
+            {"sample_weight": [1] * 59 + [10**400]},
+            r"sample_weight must lie within ±1e\+100; row 59 holds a whole number",
+        ),
+        ({"sample_weight": np.ones(60) * 1j}, "sample_weight must hold real numbers"),
+        ({"sample_weight": np.ones(60, dtype="m8[s]")}, "sample_weight must hold numbers; got dates or times"),
+        ({"sample_weight": np.ma.array(np.ones(60), mask=np.arange(60) == 3)}, "must be finite .* row 3 has nan"),
+        ({"offset": np.full(60, 1e101)}, r"offset must lie within ±1e\+100; row 0 does not"),
+        ({"offset": [10**400] * 60}, r"offset must lie within ±1e\+100; row 0 holds a whole number"),
+    ],
+)
+def test_what_stands_beside_a_table_is_refused_where_a_file_could_not_hold_the_model(given: Any, match: str) -> None:
+    with pytest.raises(DataError, match=match):
+        NAERegressor(**TINY).fit(np.arange(60.0)[:, None], np.arange(60.0), **given)

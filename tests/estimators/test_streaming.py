@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet
 import pytest
+from pyarrow import feather
 
 import nae
 from nae import NAEClassifier, NAERegressor
@@ -261,7 +262,7 @@ def test_what_a_scan_cannot_do_is_said(table, folder):
         NAERegressor(**FAST, encoder="mlp").fit(scan_of(folder, "y"), y="y")
     with pytest.raises(ConfigError, match="validation must be None with a scan"):
         NAERegressor(**FAST, validation=[1, 2]).fit(scan_of(folder, "y"), y="y")
-    with pytest.raises(DataError, match=r"must hold numbers; it holds text\. Use NAEClassifier"):
+    with pytest.raises(DataError, match=r"must hold numbers; got text in row 1 of .*'middle'\. Use NAEClassifier"):
         NAERegressor(**FAST).fit(scan_of(folder, "size"), y="size")
     with pytest.raises(DataError, match="needs a target of at least 0"):
         NAERegressor(loss="poisson", **FAST).fit(scan_of(folder, "y"), y="y")
@@ -282,3 +283,54 @@ def test_levels_beyond_counting_share_a_slot_and_are_warned_of(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(pa.table({"name": ["never seen"], "x": [0.0]}))
+
+
+@pytest.mark.parametrize(
+    ("column", "match"),
+    [
+        (pa.array([b"a", b"b"] * 30), r"row 1 of .*t\.arrow holds b'a', a bytes\. Turn them into text"),
+        (pa.array([[1], [2]] * 30), r"Classes must be text, numbers or booleans; row 1 of .*t\.arrow holds array"),
+        (pa.array([{"a": 1}] * 60), r"row 1 of .*t\.arrow holds \{'a': 1\}, a dict"),
+        (
+            pa.UnionArray.from_sparse(pa.array([0] * 60, pa.int8()), [pa.array(range(60))]),
+            "The target 'c' must hold numbers or classes; it holds sparse_union",
+        ),
+    ],
+    ids=["bytes", "lists", "structs", "unions"],
+)
+def test_labels_of_files_are_checked(column, match, tmp_path):
+    feather.write_feather(pa.table({"x": np.arange(60.0), "c": column}), tmp_path / "t.arrow")
+    with pytest.raises(DataError, match=match):
+        NAEClassifier(**FAST).fit(nae.scan(tmp_path / "t.arrow"), y="c")
+
+
+def test_dates_in_files_are_no_target_of_a_regression(tmp_path):
+    moments = pa.array(range(60), pa.timestamp("s"))
+    feather.write_feather(pa.table({"x": np.arange(60.0), "when": moments}), tmp_path / "t.arrow")
+    with pytest.raises(DataError, match="The target 'when' must hold numbers; got dates or times"):
+        NAERegressor(**FAST).fit(nae.scan(tmp_path / "t.arrow"), y="when")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [
+        ("w", 1e300, r"sample_weight must be 0, or lie in .*; row 3 of .*t\.arrow has 1e\+300"),
+        ("o", 1e300, r"offset must lie within ±1e\+100; row 3 of .*t\.arrow does not"),
+        ("x", 1e308, r"Column 'x' must hold numbers within ±4\.494e\+307; row 3 of .*t\.arrow holds 1e\+308"),
+    ],
+)
+def test_what_no_model_file_holds_is_refused_from_files(name, value, match, tmp_path):
+    columns = {"x": np.arange(60.0), "y": np.arange(60.0), "w": np.ones(60), "o": np.zeros(60)}
+    columns[name][2] = value
+    feather.write_feather(pa.table(columns), tmp_path / "t.arrow")
+    with pytest.raises(DataError, match=match):
+        NAERegressor(**FAST).fit(nae.scan(tmp_path / "t.arrow"), y="y", sample_weight="w", offset="o")
+
+
+def test_views_of_text_in_files_are_text(tmp_path):
+    if not hasattr(pa, "string_view"):
+        pytest.skip("this pyarrow knows no views of text")
+    towns = pa.array(["a", "b"] * 30, pa.string_view())
+    feather.write_feather(pa.table({"town": towns, "y": np.arange(60.0)}), tmp_path / "t.arrow")
+    model = NAERegressor(**FAST).fit(nae.scan(tmp_path / "t.arrow"), y="y").model_
+    assert [one.kind for one in model.schema.features] == ["category"]

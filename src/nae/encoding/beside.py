@@ -1,13 +1,16 @@
 """What comes beside a table, one number per row: weights and offsets."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from nae._typing import Array
+from nae.encoding.columns import named_row
+from nae.encoding.target import LARGEST, as_array, floats
 from nae.errors import DataError
 
-__all__ = ["read_offset", "read_weight"]
+__all__ = ["check_offset", "check_weight", "read_offset", "read_weight"]
 
 
 def read_weight(sample_weight: Any, n_rows: int) -> Array:
@@ -19,13 +22,34 @@ def read_weight(sample_weight: Any, n_rows: int) -> Array:
         weight = np.full(n_rows, float(weight))
     if weight.shape != (n_rows,):
         raise DataError(f"sample_weight must have one value per row ({n_rows}); got shape {weight.shape}.")
-    is_wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if is_wrong.any():
-        row = int(np.flatnonzero(is_wrong)[0])
-        raise DataError(f"sample_weight must be finite and not negative; row {row} has {weight[row]:g}.")
+    check_weight(weight)
     if not weight.any():
         raise DataError("At least one row must have a positive weight; all are zero.")
     return weight
+
+
+def check_weight(weight: Array, *, where: Callable[[int], str] = named_row) -> None:
+    """Complain about a weight that cannot be one, or whose square is no float."""
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(wrong):
+        value = weight[wrong[0]]
+        raise DataError(f"sample_weight must be finite and not negative; {where(int(wrong[0]))} has {value:g}.")
+    extreme = np.flatnonzero((weight > 0) & ((weight < 1 / LARGEST) | (weight > LARGEST)))
+    if len(extreme):
+        raise DataError(
+            f"sample_weight must be 0, or lie in [{1 / LARGEST:g}, {LARGEST:g}]; {where(int(extreme[0]))} has "
+            f"{weight[extreme[0]]:g}. Divide all weights by a constant."
+        )
+
+
+def check_offset(offset: Array, *, where: Callable[[int], str] = named_row) -> None:
+    """Complain about an offset, (row, output), that is no number, or too large for its square to be one."""
+    wrong = np.flatnonzero(~np.isfinite(offset).all(axis=1))
+    if len(wrong):
+        raise DataError(f"offset must be finite; {where(int(wrong[0]))} is not.")
+    extreme = np.flatnonzero((np.abs(offset) > LARGEST).any(axis=1))
+    if len(extreme):
+        raise DataError(f"offset must lie within ±{LARGEST:g}; {where(int(extreme[0]))} does not.")
 
 
 def read_offset(
@@ -45,14 +69,9 @@ def read_offset(
     if given.shape[1] not in ({n_outputs} if is_per_class else {1, n_outputs}):
         what = "class" if is_per_class else "output"
         raise DataError(f"offset must have one column per {what} ({n_outputs}); got shape {shape}.")
-    if not np.isfinite(given).all():
-        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
-        raise DataError(f"offset must be finite; row {row} is not.")
+    check_offset(given)
     return np.broadcast_to(-given if is_mirrored else given, (n_rows, n_outputs))
 
 
 def _floats(values: Any, name: str) -> Array:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{name} must hold numbers, one per row; got {type(values).__name__}.") from None
+    return floats(as_array(values, name), name, hint="")

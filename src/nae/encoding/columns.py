@@ -7,31 +7,38 @@ them are one float. Everything after this point is numpy.
 
 import reprlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from nae._typing import AnyArray, Array, IntArray
+from nae._typing import AnyArray, Array
 from nae.errors import DataError, did_you_mean, listed
 
 __all__ = [
     "FIRST_ROUNDED",
+    "LARGEST",
     "TEMPORAL",
     "Columns",
     "cannot_hold",
     "category_keys",
+    "check_values",
     "is_missing",
     "is_number_type",
     "missing_column",
+    "named_row",
     "numbers",
     "rounded_number",
+    "shown_value",
+    "unmasked",
 ]
 
 FIRST_ROUNDED = 2**53  # from here on, several whole numbers are one float
+LARGEST = float(np.finfo(np.float64).max) / 4  # differences of such numbers are floats, and model files hold them
 TEMPORAL = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
@@ -85,10 +92,15 @@ def cannot_hold(name: str | None, what: object, *, is_temporal: bool = False, is
     )
 
 
-def numbers(column: AnyArray, name: str, *, rows: IntArray | None = None) -> Array:
+def named_row(row: int) -> str:
+    """Return how errors call a row, unless the caller knows better."""
+    return f"row {row}"
+
+
+def numbers(column: AnyArray, name: str, *, where: Callable[[int], str] = named_row) -> Array:
     """Return a column as float64, NaN for missing; text that is no number is an error that names its row.
 
-    ``rows`` says how the caller counts the rows, where that is not from zero up.
+    ``where`` says what the caller calls a row.
     """
     if column.dtype != object:
         return column.astype(np.float64, copy=False)
@@ -99,10 +111,27 @@ def numbers(column: AnyArray, name: str, *, rows: IntArray | None = None) -> Arr
     except (TypeError, ValueError, OverflowError):
         row = next(i for i, value in enumerate(column) if not missing[i] and not _is_number(value))
         raise DataError(
-            f"Column {name!r} must hold numbers; row {row if rows is None else rows[row]} holds {_shown(column[row])}. "
+            f"Column {name!r} must hold numbers; {where(row)} holds {shown_value(column[row])}. "
             f"Pass feature_types={{{name!r}: 'category'}} to fit it as a category."
         ) from None
     return out
+
+
+def check_values(values: Array, name: str, *, is_boolean: bool, where: Callable[[int], str] = named_row) -> None:
+    """Complain about a number that cannot be fitted, and about one in a column of booleans that is neither 0 nor 1."""
+    extreme = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(extreme):
+        value = values[extreme[0]]
+        rule, hint = f"numbers within ±{LARGEST:.4g}", "Divide the column by a constant."
+        if np.isinf(value):
+            rule, hint = "finite numbers", "Mark it missing or replace it."
+        raise DataError(f"Column {name!r} must hold {rule}; {where(int(extreme[0]))} holds {value:g}. {hint}")
+    others = np.flatnonzero((values != 0) & (values != 1) & ~np.isnan(values))
+    if is_boolean and len(others):
+        raise DataError(
+            f"Column {name!r} must hold booleans, or 0 and 1; {where(int(others[0]))} holds {values[others[0]]:g}. "
+            f"Pass feature_types={{{name!r}: 'number'}} to fit it as a number."
+        )
 
 
 def rounded_number(column: AnyArray) -> int | None:
@@ -132,9 +161,17 @@ def category_keys(column: AnyArray) -> AnyArray:
 
 def is_missing(column: AnyArray) -> AnyArray:
     """Return where a column has no value: NaN, None, NaT and pandas' NA."""
+    if column.dtype.kind in "mM":
+        return np.isnat(column)
     if column.dtype != object:
         return np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
     return np.array([type(value) is not str and _is_none(value) for value in column], dtype=bool)
+
+
+def unmasked(values: Any) -> AnyArray:
+    """Return a masked array as a plain one, in which masked values are missing."""
+    nothing: Any = np.nan if values.dtype.kind in "fiub" else None
+    return np.where(np.ma.getmaskarray(values), nothing, np.ma.getdata(values))
 
 
 def is_number_type(kind: type) -> bool:
@@ -147,7 +184,7 @@ def _is_none(value: object) -> bool:
         return True
     if isinstance(value, (float, np.floating)):
         return bool(np.isnan(value))
-    return type(value).__name__ in ("NAType", "NaTType")
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, Decimal) and value.is_nan())
 
 
 def _is_number(value: object) -> bool:
@@ -158,7 +195,8 @@ def _is_number(value: object) -> bool:
     return True
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """Return a value for a sentence, cut short."""
     if isinstance(value, int):  # a number all the same, but one that no float holds
         return f"a whole number of {value.bit_length()} bits, beyond the largest float"
     return reprlib.repr(value)

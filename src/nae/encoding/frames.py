@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.encoding.columns import FIRST_ROUNDED, Columns, cannot_hold, is_number_type
+from nae.encoding.columns import FIRST_ROUNDED, Columns, cannot_hold, is_number_type, unmasked
 from nae.errors import DataError
 
 __all__ = ["read_table"]
@@ -23,6 +23,8 @@ def read_table(table: Any, *, only: Collection[str] | None = None) -> Columns:
     """
     if isinstance(table, Columns):
         return table
+    if isinstance(table, memoryview):
+        table = np.asarray(table)
     only = None if only is None else frozenset(only)
     if hasattr(table, "toarray"):  # before mappings: scipy's dictionary of keys is one
         raise DataError("Sparse input is not supported; pass a dense table, for example X.toarray().")
@@ -108,7 +110,11 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
     if dtype == nw.Unknown and series.null_count() == len(series):
         return np.full(len(series), np.nan)
     if dtype == nw.Unknown:
-        raise cannot_hold(name, series.to_native().dtype)
+        native = series.to_native()
+        kind = str(native.dtype if hasattr(native, "dtype") else native.type)
+        if kind.startswith("decimal"):  # of a width that Arrow alone knows
+            return _tighten(_objects(series.to_list()))
+        raise cannot_hold(name, kind)
     raise cannot_hold(name, dtype, is_temporal=dtype.is_temporal(), is_nested=dtype.is_nested())
 
 
@@ -142,6 +148,8 @@ def _as_list(values: Any) -> list[Any]:
     """Return a column as a list; a single value is a column of one row."""
     if hasattr(values, "to_list") or hasattr(values, "to_pylist"):  # series of pandas and polars, pyarrow arrays
         return list(values.to_list() if hasattr(values, "to_list") else values.to_pylist())
+    if isinstance(values, np.ma.MaskedArray):
+        return list(unmasked(values))
     return list(values) if isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str) else [values]
 
 
@@ -178,22 +186,47 @@ def _from_array(table: Any) -> Columns:
 
 def _stack(table: Any) -> AnyArray:
     if isinstance(table, np.ma.MaskedArray):
-        nothing: Any = np.nan if table.dtype.kind in "fiub" else None
-        return np.where(np.ma.getmaskarray(table), nothing, np.ma.getdata(table))
+        return unmasked(table)
     if isinstance(table, np.ndarray):
         return np.asarray(table)  # a matrix becomes an array
     if isinstance(table, str):
         raise DataError("A table must be a data frame, an array or a list of rows; got text. Read the file first.")
     if table is None:
         raise DataError("A table must be a data frame, an array or a list of rows; got None.")
+    if isinstance(table, Sequence) and _holds_text(table):  # numpy would make text of it all, as wide as the widest
+        return _stack_objects(table)
     try:
         array = np.asarray(table)
     except ValueError as error:
         raise DataError(f"A table must have rows of one length; {error}.") from None
-    is_mixed = array.dtype.kind in "US" or (array.dtype.kind == "f" and _has_rounded(array))
-    if is_mixed and array.ndim == 2 and isinstance(table, Sequence):
-        return np.array([list(row) for row in table], dtype=object)  # keeps the whole numbers, and those among the text
+    if array.dtype.kind == "f" and array.ndim == 2 and isinstance(table, Sequence) and _has_rounded(array):
+        return _stack_objects(table)  # keeps the whole numbers
     return array
+
+
+def _holds_text(rows: Sequence[Any]) -> bool:
+    """Return whether there is text among rows, or among their values."""
+    return any(isinstance(value, (str, bytes)) for row in rows for value in _possible_text(row))
+
+
+def _possible_text(row: Any) -> Iterable[Any]:
+    if isinstance(row, np.ndarray):
+        return row.ravel().tolist() if row.dtype.kind in "OUS" else ()
+    return row if _is_row(row) else (row,)
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, (str, bytes))
+
+
+def _stack_objects(rows: Sequence[Any]) -> AnyArray:
+    """Return nested lists as an array of the values as they are."""
+    if not all(map(_is_row, rows)):
+        return _objects(rows)
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise DataError(f"A table must have rows of one length; got {sorted(lengths)}.")
+    return np.array([list(row) for row in rows], dtype=object)
 
 
 def _objects(values: Sequence[Any]) -> AnyArray:
@@ -211,6 +244,8 @@ def _has_rounded(values: AnyArray) -> bool:
 def _tighten(column: AnyArray) -> AnyArray:
     """Return an object column as numbers or bool where all of it is; whole numbers too large for floats stay."""
     kinds = {type(value) for value in column}
+    if any(issubclass(kind, Decimal) for kind in kinds):  # one that is no number may even refuse to be compared
+        column = _objects([np.nan if isinstance(one, Decimal) and one.is_nan() else one for one in column])
     if kinds and kinds <= {bool, np.bool_}:
         return column.astype(bool)
     if kinds == {np.float32}:

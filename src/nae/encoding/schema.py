@@ -4,7 +4,7 @@ The table of a feature has one slot per knot or level, then one for *missing* an
 features are stacked; ``Schema.offsets`` says where each begins.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -13,7 +13,15 @@ import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding.cells import Cells
-from nae.encoding.columns import Columns, category_keys, is_missing, numbers, rounded_number
+from nae.encoding.columns import (
+    Columns,
+    category_keys,
+    check_values,
+    is_missing,
+    named_row,
+    numbers,
+    rounded_number,
+)
 from nae.encoding.knots import place_knots
 from nae.errors import ConfigError, DataError, FormatError, did_you_mean
 
@@ -285,7 +293,7 @@ def check_numbers(columns: Columns, kinds: Sequence[tuple[Kind, str]], rows: Int
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
     for name, array, (kind, _) in zip(names, columns.arrays, kinds, strict=True):
         if kind != "category":
-            _checked_numbers(name, array, kind, rows)
+            _checked_numbers(name, array, kind, lambda row: named_row(int(rows[row])))
 
 
 def rounded_numbers(features: Sequence[Feature], columns: Columns) -> dict[str, int]:
@@ -295,25 +303,14 @@ def rounded_numbers(features: Sequence[Feature], columns: Columns) -> dict[str, 
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _checked_numbers(name: str, array: AnyArray, kind: Kind, rows: IntArray) -> Array:
-    values = numbers(array, name, rows=rows)
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        raise DataError(
-            f"Column {name!r} must hold finite numbers; row {rows[infinite[0]]} holds {values[infinite[0]]}. "
-            "Mark it missing or replace it."
-        )
-    others = np.flatnonzero((values != 0) & (values != 1) & ~np.isnan(values))
-    if kind == "boolean" and len(others):
-        raise DataError(
-            f"Column {name!r} must hold booleans, or 0 and 1; row {rows[others[0]]} holds {values[others[0]]:g}. "
-            f"Pass feature_types={{{name!r}: 'number'}} to fit it as a number."
-        )
+def _checked_numbers(name: str, array: AnyArray, kind: Kind, where: Callable[[int], str]) -> Array:
+    values = numbers(array, name, where=where)
+    check_values(values, name, is_boolean=kind == "boolean", where=where)
     return values
 
 
 def _build_number(name: str, array: AnyArray, weights: Array, *, limit: int, kind: Kind, reason: str) -> Number:
-    values = _checked_numbers(name, array, kind, np.arange(len(array)))
+    values = _checked_numbers(name, array, kind, named_row)
     present = ~np.isnan(values)
     knots = place_knots(values[present], weights[present], limit) + 0.0  # -0.0 becomes 0.0
     integral = bool(np.all(np.mod(values[present], 1) == 0)) and bool(present.any())

@@ -1,20 +1,23 @@
 """Targets: numbers standardised, classes counted, each with an error that says what is wrong."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nae._typing import AnyArray, Array, BoolArray
-from nae.encoding.columns import TEMPORAL, is_missing
+from nae.encoding.columns import FIRST_ROUNDED, TEMPORAL, is_missing, named_row, shown_value, unmasked
 from nae.errors import DataError
 
 __all__ = [
+    "LARGEST",
     "ClassTarget",
     "NumberTarget",
     "TargetMoments",
+    "as_array",
     "check_domain",
+    "check_labels",
     "floats",
     "names_of",
     "read_classes",
@@ -23,7 +26,8 @@ __all__ = [
     "to_array",
 ]
 
-_LARGEST = 1e100  # squares of targets must be finite
+LARGEST = 1e100  # squares of targets must be finite
+_LABELS = "iufbUmM"  # kinds of numpy
 _NORMAL = 2.5631031310892007  # from the first to the last tenth of a normal, in standard deviations
 
 
@@ -104,22 +108,40 @@ def robust_scale(values: Array, weights: Array) -> tuple[float, float]:
     return float(median), float(high - low) / _NORMAL
 
 
+def as_array(values: Any, name: str) -> AnyArray:
+    """Return a series, a list or an array as a numpy array; what is masked is missing, and text stays as it is."""
+    if isinstance(values, np.ma.MaskedArray):
+        return unmasked(values)
+    if isinstance(values, (list, tuple)) and any(isinstance(value, (str, bytes)) for value in values):
+        array = np.empty(len(values), dtype=object)  # numpy would make text of the numbers among it, all equally wide
+        array[:] = values
+        return array
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise DataError(f"{name} must hold one value per row; its rows hold lists of different lengths.") from None
+    if isinstance(values, (list, tuple)) and array.dtype.kind == "f" and (np.abs(array) >= FIRST_ROUNDED).any():
+        return np.array(values, dtype=object)  # whole numbers that do not fit into 64 bits stay what they are
+    return array
+
+
 def to_array(y: Any) -> AnyArray:
-    """Return a series, a frame, a list or an array as a numpy array; numbers and booleans among objects as such."""
-    given = y.to_numpy() if hasattr(y, "to_numpy") else y
-    array = np.asarray(given)
+    """Return a target as a numpy array: numbers, booleans and text among objects as such."""
+    array = as_array(y, "y")
     if array.dtype.names is not None:
         raise DataError(
             "y must hold numbers or classes; got a structured array with the fields "
             f"{', '.join(map(repr, array.dtype.names))}. Survival targets, an event and a time, are not supported; "
             "make one column of them, such as whether the event came within a year."
         )
-    if array.dtype.kind in "US" and isinstance(given, (list, tuple)):
-        array = np.array(given, dtype=object)  # numpy would make text of the numbers among it
     if array.dtype == object and array.size:
         kinds = {type(value) for value in array.ravel()}
-        if kinds <= {bool, np.bool_} or all(issubclass(kind, (int, np.integer)) for kind in kinds):
-            return np.array(array.tolist())
+        for known in ((bool, np.bool_), (int, np.integer), (float, np.floating)):
+            if all(issubclass(kind, known) for kind in kinds):
+                plain = np.array(array.tolist())
+                return array if known[0] is int and plain.dtype.kind == "f" else plain
+        if kinds != {str} and all(issubclass(kind, str) for kind in kinds):  # such as members of an enumeration
+            return np.array([str.__str__(value) for value in array.ravel()], dtype=object).reshape(array.shape)
     return array
 
 
@@ -150,9 +172,9 @@ def read_numbers(
         row = int(np.flatnonzero(~np.isfinite(used).all(axis=1))[0])
         what = "NaN" if np.isnan(used[row]).any() else "infinity"
         raise DataError(f"Input y contains {what} in row {rows[row]}; drop the rows without a target.")
-    if np.abs(used).max(initial=0) > _LARGEST:
-        row = int(np.flatnonzero((np.abs(used) > _LARGEST).any(axis=1))[0])
-        raise DataError(f"y must lie within ±{_LARGEST:g}; row {rows[row]} does not. Divide y by a constant.")
+    if np.abs(used).max(initial=0) > LARGEST:
+        row = int(np.flatnonzero((np.abs(used) > LARGEST).any(axis=1))[0])
+        raise DataError(f"y must lie within ±{LARGEST:g}; row {rows[row]} does not. Divide y by a constant.")
     check_domain(used.min(initial=np.inf), domain)
     n_outputs = values.shape[1]
     if len(names) != n_outputs:
@@ -168,21 +190,38 @@ def check_domain(least: float, domain: str) -> None:
         raise DataError(f"This loss needs a positive target; got {least:g}.")
 
 
-def floats(values: AnyArray) -> Array:
-    """Return numbers of any type as float64, NaN for missing."""
+def floats(
+    values: AnyArray,
+    name: str = "The target of a regression",
+    *,
+    hint: str = " Use NAEClassifier.",
+    where: Callable[[int], str] = named_row,
+) -> Array:
+    """Return numbers of any type as float64, NaN for missing; errors call them ``name`` and end in the ``hint``."""
     if np.iscomplexobj(values):
-        raise DataError("Complex data not supported: the target must hold real numbers.")
+        raise DataError(f"{name} must hold real numbers. Complex data not supported.")
     if values.dtype == object:
         missing = is_missing(values.ravel()).reshape(values.shape)
         values = np.where(missing, np.nan, values)
     if values.dtype.kind in "mM" or (values.dtype == object and any(map(_is_temporal, values.ravel()))):
-        raise DataError(
-            "The target of a regression must hold numbers; got dates or times. Turn them into numbers, such as days."
-        )
+        raise DataError(f"{name} must hold numbers; got dates or times. Turn them into numbers, such as days.")
     try:
         return values.astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError("The target of a regression must hold numbers; got text. Use NAEClassifier.") from None
+    except (TypeError, ValueError, OverflowError):
+        at, value = next((i, value) for i, value in enumerate(values.ravel()) if not _is_float(value))
+    row = where(at * len(values) // values.size)
+    if isinstance(value, int):
+        raise DataError(f"{name} must lie within ±{LARGEST:g}; {row} holds {shown_value(value)}. Divide by a constant.")
+    what = "text" if isinstance(value, str) else type(value).__name__
+    raise DataError(f"{name} must hold numbers; got {what} in {row}, {shown_value(value)}.{hint}")
+
+
+def _is_float(value: object) -> bool:
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _is_temporal(value: object) -> bool:
@@ -199,10 +238,27 @@ def read_classes(y: Any) -> ClassTarget:
     missing = is_missing(labels)
     if missing.any():
         raise DataError(f"Input y contains NaN in row {int(np.flatnonzero(missing)[0])}; drop such rows.")
+    check_labels(labels)
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
         raise DataError("Classes must be of one type; got a mixture such as text and numbers.") from None
+    if classes.dtype == object and not isinstance(classes[0], str):
+        raise DataError(f"Classes must be text, or numbers of 64 bits; got {shown_value(classes[-1])}.")
     if len(classes) < 2:
         raise DataError(f"A classifier needs at least 2 classes; got one class ({classes.tolist()[0]!r}).")
     return ClassTarget(codes.astype(np.int64), classes)
+
+
+def check_labels(labels: AnyArray, *, where: Callable[[int], str] = named_row) -> None:
+    """Complain about a label that cannot be a class of a model file: text, a number, a boolean or numpy's date."""
+    row = 0
+    if labels.dtype == object:
+        known = (str, bool, int, float, np.generic)
+        row = next((i for i, value in enumerate(labels) if not isinstance(value, known)), len(labels))
+    if row < len(labels) and labels.dtype.kind not in _LABELS:
+        value = labels[row]
+        raise DataError(
+            f"Classes must be text, numbers or booleans; {where(row)} holds "
+            f"{shown_value(value)}, a {type(value).__name__}. Turn them into text."
+        )

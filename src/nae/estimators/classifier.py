@@ -14,7 +14,7 @@ from nae._typing import AnyArray, Array
 from nae.encoding import Columns
 from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
-from nae.encoding.target import read_classes, to_array
+from nae.encoding.target import LARGEST, read_classes, to_array
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.estimators.base import NAEEstimator
 from nae.estimators.fitting import Rows, Task
@@ -261,7 +261,9 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         return len(self.classes_) == 2 and self.model_.classes[0] != str(self.classes_.tolist()[0])
 
     def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
-        labels = column_or_1d(to_array(y), warn=True)
+        labels = to_array(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = column_or_1d(labels, warn=True)
         is_kept = weight > 0
         found = read_classes(labels[is_kept])
         _check_discrete(labels[is_kept])
@@ -334,8 +336,11 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
                     f"class_weight names the class {unknown[0]!r}, which y does not have; the classes are {labels}."
                 )
             found = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
-            if not (np.isfinite(found) & (found > 0)).all():
-                raise ConfigError(f"class_weight must hold positive numbers; got {dict(given)!r}.")
+            if not ((found >= 1 / LARGEST) & (found <= LARGEST)).all():
+                raise ConfigError(
+                    f"class_weight must hold positive numbers, from {1 / LARGEST:g} to {LARGEST:g}; "
+                    f"got {dict(given)!r}."
+                )
             return found
         if given != "balanced":
             raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")

@@ -25,7 +25,7 @@ __all__ = [
     "save_estimator",
 ]
 
-_CLASS_KINDS = "iufbUM"
+_CLASS_KINDS = "iufbUmM"
 
 EstimatorT = TypeVar("EstimatorT", bound="NAEEstimator")
 
@@ -104,7 +104,8 @@ def encode_classes(classes: AnyArray) -> dict[str, Any]:
         return {"dtype": "object", "values": classes.tolist()}
     if classes.dtype.kind not in _CLASS_KINDS:
         raise UserError(f"Classes in a file must be text, numbers or booleans; got {classes.dtype}.")
-    values = classes.astype(str) if classes.dtype.kind == "M" else classes
+    written: dict[str, Any] = {"M": str, "m": np.int64}  # durations are numbers of their unit
+    values = classes.astype(written.get(classes.dtype.kind, classes.dtype))
     name = "U" if classes.dtype.kind == "U" else classes.dtype.str.lstrip("<>=|")  # text is as wide as it has to be
     return {"dtype": name, "values": values.tolist()}
 

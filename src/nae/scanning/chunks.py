@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Columns, read_table
+from nae.encoding.beside import check_offset, check_weight
 from nae.errors import DataError
 from nae.scanning.bad_rows import BadRows
 from nae.scanning.scan import RowBatch, Scan
@@ -78,11 +79,7 @@ def _with_weight(batch: RowBatch, name: str | None) -> RowBatch:
     if name is None:
         return batch
     weight = _floats(batch.table.column(name))
-    is_wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if is_wrong.any():
-        row = int(np.flatnonzero(is_wrong)[0])
-        where = f"row {batch.rows[row]} of {batch.file}"
-        raise DataError(f"sample_weight must be finite and not negative; {where} has {weight[row]:g}.")
+    check_weight(weight, where=lambda row: f"row {batch.rows[row]} of {batch.file}")
     if weight.all():
         return batch
     return RowBatch(batch.table.filter(pa.array(weight > 0)), batch.file, batch.rows[weight > 0])
@@ -110,14 +107,13 @@ def _chunk(batches: list[RowBatch], roles: Roles) -> Chunk:
         offset = np.column_stack([_floats(table.column(name)) for name in roles.offset])
     made = Chunk(
         read_table(table.select(list(roles.features))),
-        tuple(_labels(table.column(name)) for name in roles.target),
+        tuple(_labels(table.column(name), name) for name in roles.target),
         weight,
         offset,
         tuple(batches),
     )
-    if offset is not None and not np.isfinite(offset).all():
-        row = int(np.flatnonzero(~np.isfinite(offset).all(axis=1))[0])
-        raise DataError(f"offset must be finite; {made.where(row)} is not.")
+    if offset is not None:
+        check_offset(offset, where=made.where)
     return made
 
 
@@ -125,10 +121,13 @@ def _floats(column: pa.ChunkedArray) -> Array:
     return np.asarray(read_table(pa.table({"": column})).arrays[0], dtype=np.float64)
 
 
-def _labels(column: pa.ChunkedArray) -> AnyArray:
+def _labels(column: pa.ChunkedArray, name: str) -> AnyArray:
     """Return a target as it is: whole numbers stay whole where none is missing."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    return np.asarray(column.to_numpy())
+    try:
+        return np.asarray(column.to_numpy())
+    except pa.ArrowException:
+        raise DataError(f"The target {name!r} must hold numbers or classes; it holds {column.type}.") from None

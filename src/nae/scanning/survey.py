@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Category, Columns, Feature, Number, Schema, infer_kinds
-from nae.encoding.columns import category_keys, is_missing, numbers, rounded_number
+from nae.encoding.columns import category_keys, check_values, is_missing, numbers, rounded_number
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.knots import place_knots
 from nae.encoding.schema import Kind, rank_levels
-from nae.encoding.target import TargetMoments
+from nae.encoding.target import LARGEST, TargetMoments, check_labels, floats
 from nae.errors import DataError
 from nae.links import Link
 from nae.quality import Baseline
@@ -23,7 +23,6 @@ from nae.scanning.sketches import EXACT, LevelSketch, ValueSketch
 
 __all__ = ["ColumnSurvey", "Findings", "Survey", "survey_rows"]
 
-_LARGEST = 1e100  # squares of targets must be finite
 _MOST_CLASSES = 10_000
 
 
@@ -44,7 +43,8 @@ class ColumnSurvey:
             self.has_missing = self.has_missing or bool(is_missing(keys).any())
             self.levels.update(keys, weight)
             return
-        values = self._checked(array, chunk)
+        values = numbers(array, self.name, where=chunk.where)
+        check_values(values, self.name, is_boolean=self.kind == "boolean", where=chunk.where)
         if self.rounded is None:
             self.rounded = rounded_number(array)
         present = ~np.isnan(values)
@@ -82,33 +82,6 @@ class ColumnSurvey:
             reason=reason,
             integral=self.is_integral and len(values) > 0,
         )
-
-    def _checked(self, array: AnyArray, chunk: Chunk) -> Array:
-        try:
-            values = numbers(array, self.name)
-        except DataError:
-            for row, value in enumerate(array):
-                try:
-                    numbers(array[row : row + 1], self.name)
-                except DataError:
-                    raise DataError(
-                        f"Column {self.name!r} must hold numbers; {chunk.where(row)} holds {str(value)[:40]!r}. "
-                        f"Pass feature_types={{{self.name!r}: 'category'}} to fit it as a category."
-                    ) from None
-            raise
-        wrong = np.flatnonzero(np.isinf(values))
-        if len(wrong):
-            raise DataError(
-                f"Column {self.name!r} must hold finite numbers; {chunk.where(int(wrong[0]))} holds {values[wrong[0]]}."
-                " Mark it missing or replace it."
-            )
-        others = np.flatnonzero((values != 0) & (values != 1) & ~np.isnan(values))
-        if self.kind == "boolean" and len(others):
-            raise DataError(
-                f"Column {self.name!r} must hold booleans, or 0 and 1; {chunk.where(int(others[0]))} holds "
-                f"{values[others[0]]:g}. Pass feature_types={{{self.name!r}: 'number'}} to fit it as a number."
-            )
-        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +196,7 @@ class Findings:
         if missing.any():
             row = int(np.flatnonzero(missing)[0])
             raise DataError(f"The target {name!r} must hold a class in every row; {chunk.where(row)} has none.")
+        check_labels(labels, where=chunk.where)
         found, codes = np.unique(labels, return_inverse=True)
         for label, weight in zip(found.tolist(), np.bincount(codes, chunk.weight).tolist(), strict=True):
             self.classes[label] = self.classes.get(label, 0.0) + weight
@@ -255,15 +229,12 @@ def number_target(chunk: Chunk, roles: Roles) -> Array:
     """Return the target of a regression, (row, output), checked."""
     columns = []
     for name, array in zip(roles.target, chunk.target, strict=True):
-        try:
-            values = numbers(array, name)
-        except DataError:
-            raise DataError(f"The target {name!r} must hold numbers; it holds text. Use NAEClassifier.") from None
-        wrong = np.flatnonzero(~np.isfinite(values) | (np.abs(values) > _LARGEST))
+        values = floats(array, f"The target {name!r}", where=chunk.where)
+        wrong = np.flatnonzero(~np.isfinite(values) | (np.abs(values) > LARGEST))
         if len(wrong):
             row = int(wrong[0])
             raise DataError(
-                f"The target {name!r} must hold numbers within ±{_LARGEST:g}; {chunk.where(row)} holds {values[row]}. "
+                f"The target {name!r} must hold numbers within ±{LARGEST:g}; {chunk.where(row)} holds {values[row]}. "
                 "Drop such rows, for example with scan.where_known(…)."
             )
         columns.append(values)
@@ -287,7 +258,7 @@ def _kinds(scan: Scan, features: Sequence[str], feature_types: FeatureTypes) -> 
     for i, kind in enumerate(scan.files.types(features)):
         if pa.types.is_dictionary(kind):
             categorical.add(i)
-        is_text = pa.types.is_dictionary(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        is_text = pa.types.is_dictionary(kind) or str(kind) in ("string", "large_string", "string_view")
         example = np.array(["a"], dtype=object) if is_text else np.ones(1)
         arrays.append(np.ones(1, dtype=bool) if pa.types.is_boolean(kind) else example)
     return infer_kinds(Columns(tuple(arrays), tuple(features), frozenset(categorical)), feature_types)
