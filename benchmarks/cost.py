@@ -150,9 +150,10 @@ def _settings(point: Point, device: str) -> Measured:
     """Return what the defaults choose for these sizes."""
     from nae import NAERegressor
     from nae.estimators.settings import resolve
+    from nae.parameters import Parameters
 
     parameters = NAERegressor(n_experts=point.n_experts, n_members=point.n_members).get_params()
-    found = resolve(parameters, n_rows=point.n_rows, n_features=point.n_features)
+    found = resolve(Parameters.read(parameters), n_rows=point.n_rows, n_features=point.n_features)
     batch_size = found.training.batch_size
     return Measured(
         point,

@@ -80,20 +80,20 @@ def _line(result: Result[Trial]) -> str:
 def fit(trial: Trial) -> Result[Trial]:
     """Fit once, with one thread."""
     from nae import NAEClassifier, NAERegressor
+    from nae.estimators.fitting import Run, fit_model
+    from nae.estimators.prepared import Prepared
 
     parameters, training = read_setting(trial.setting)
     split = load(dataset_named(trial.dataset), seed=trial.split)
     kind = NAERegressor if split.dataset.task == "regression" else NAEClassifier
 
-    class Varied(kind):  # type: ignore[misc, valid-type]
-        def _resolve(self, *arguments: Any, **sizes: Any) -> Any:
-            found = super()._resolve(*arguments, **sizes)
-            return replace(found, training=replace(found.training, **training))
+    def train(prepared: Prepared, run: Run) -> Any:
+        return fit_model(prepared.with_training(replace(prepared.settings.training, **training)), run)
 
     rows = split.all_train
     started = time.perf_counter()
-    model = Varied(n_jobs=1, random_state=trial.seed, device=trial.device, **parameters)
-    model.fit(rows.X, rows.y)
+    model = kind(n_jobs=1, random_state=trial.seed, device=trial.device, **parameters)
+    model.fit_with(train, rows.X, rows.y)
     seconds = time.perf_counter() - started
     predicted = Fitted(model, split.dataset.task, lambda X: X).predict(split.test.X)
     report = score(Report(trial.dataset, trial.setting, "done"), split, predicted)

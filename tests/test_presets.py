@@ -3,13 +3,14 @@ import pytest
 from nae import NAEClassifier, NAERegressor, presets
 from nae.errors import ConfigError
 from nae.estimators.settings import resolve
+from nae.parameters import Parameters
 
 
 @pytest.mark.parametrize("name", presets.PAPER)
 def test_a_preset_is_a_set_of_valid_parameters_of_both_estimators(name: str) -> None:
     for estimator in (NAERegressor, NAEClassifier):
         parameters = estimator(**presets.paper(name)).get_params()
-        settings = resolve(parameters, n_rows=10_000, n_features=8)
+        settings = resolve(Parameters.read(parameters), n_rows=10_000, n_features=8)
         assert settings.network.encoder == "mlp"
         assert settings.network.gate == "additive"
         assert (settings.network.n_experts, settings.network.n_active, settings.network.n_members) == (4, 4, 1)

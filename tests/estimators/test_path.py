@@ -5,8 +5,9 @@ import pytest
 
 from nae import NAERegressor
 from nae.errors import DataError, NAEWarning
-from nae.estimators.fitting import Fitted, fit_model
-from nae.estimators.path import PathPoint, choose
+from nae.estimators.fitting import Fitted, Run, fit_model
+from nae.estimators.path import PathPoint, most_additive
+from nae.estimators.prepared import Prepared
 
 
 def point(additivity: float, validation: float, standard_error: float = 0.1) -> PathPoint:
@@ -29,17 +30,17 @@ def product(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_most_additive_point_within_one_standard_error_is_chosen() -> None:
     points = [point(0.4, 1.00), point(0.7, 0.95), point(0.9, 1.04), point(0.99, 1.06)]
-    assert choose(points) == 2
+    assert most_additive(points) == 2
 
 
 def test_the_standard_error_of_the_best_point_counts_not_that_of_the_others() -> None:
     points = [point(0.4, 1.0, standard_error=0.01), point(0.9, 1.05, standard_error=9.0)]
-    assert choose(points) == 0
+    assert most_additive(points) == 0
 
 
 def test_points_that_were_never_validated_are_not_chosen() -> None:
-    assert choose([point(0.4, float("nan")), point(0.7, 1.0), point(0.9, float("nan"))]) == 1
-    assert choose([point(0.4, float("nan"))]) == 0
+    assert most_additive([point(0.4, float("nan")), point(0.7, 1.0), point(0.9, float("nan"))]) == 1
+    assert most_additive([point(0.4, float("nan"))]) == 0
 
 
 def test_a_callback_that_stops_a_fit_ends_the_path() -> None:
@@ -52,9 +53,9 @@ def test_a_time_limit_is_that_of_the_whole_path() -> None:
     X, y = product(1200)
     limits = []
 
-    def train(*args: object, **given: object) -> Fitted:
-        limits.append(args[2].training.time_limit)
-        return fit_model(*args, **given)
+    def train(prepared: Prepared, run: Run) -> Fitted:
+        limits.append(prepared.settings.training.time_limit)
+        return fit_model(prepared, run)
 
     model = NAERegressor(additivity="auto", n_members=1, max_epochs=4, time_limit=90.0, random_state=0)
     model.fit_with(train, X, y)
@@ -67,9 +68,9 @@ def test_auto_goes_on_with_a_warm_start() -> None:
     X, y = product(400)
     states = []
 
-    def train(*args: object, **given: object) -> Fitted:
-        states.append(given["state"])
-        return fit_model(*args, **given)
+    def train(prepared: Prepared, run: Run) -> Fitted:
+        states.append(prepared.state)
+        return fit_model(prepared, run)
 
     model = NAERegressor(n_experts=8, n_members=1, max_epochs=2, warm_start=True, random_state=0).fit(X, y)
     model.set_params(additivity="auto").fit_with(train, X, y)

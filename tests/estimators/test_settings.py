@@ -8,12 +8,13 @@ import pytest
 from nae import NAEClassifier, NAERegressor
 from nae.errors import ConfigError
 from nae.estimators.settings import SMALL, Settings, resolve
+from nae.parameters import Parameters
 
 DEFAULTS = NAERegressor().get_params()
 
 
 def settings(n_rows: int = 10_000, n_features: int = 10, *, is_classes: bool = False, **params: object) -> Settings:
-    return resolve(DEFAULTS | params, n_rows=n_rows, n_features=n_features, is_classes=is_classes)
+    return resolve(Parameters.read(DEFAULTS | params), n_rows=n_rows, n_features=n_features, is_classes=is_classes)
 
 
 def test_both_estimators_share_their_parameters_and_defaults():
@@ -137,7 +138,7 @@ def test_classes_are_learned_with_dropout_unless_something_is_said_against_it():
 
 @pytest.mark.parametrize(("kind", "cooldown"), [(NAERegressor, 0.5), (NAEClassifier, 0.25)])
 def test_an_estimator_says_whether_it_learns_classes(kind: type[NAERegressor | NAEClassifier], cooldown: float):
-    assert kind()._settings(np.ones(500), n_features=3).training.cooldown == cooldown
+    assert kind()._given([], []).settle(500, total=None, n_features=3).training.cooldown == cooldown
 
 
 def test_weight_decay_grows_with_the_pairs_of_features_per_row():
@@ -181,7 +182,7 @@ WRONG = {
     "context_penalty": (-1, r"context_penalty must be a number in \[0, ∞\) or None; got -1"),
     "expert_dropout": (1.0, r"expert_dropout must be a number in \[0, 1\).*; got 1.0"),
     "encoder_dropout": (-0.5, r"encoder_dropout must be a number in \[0, 1\).*; got -0.5"),
-    "additivity": (1.1, r"additivity must be a number in \[0, 1\] or None; got 1.1"),
+    "additivity": (1.1, r"additivity must be a number in \[0, 1\], 'auto' or None; got 1.1"),
     "time_limit": (0, r"time_limit must be a number in \(0, ∞\) or None; got 0"),
     "validation_size": (1.0, r"validation_size must be a number in \(0, 1\); got 1.0"),
 }

@@ -192,7 +192,7 @@ def test_the_memory_of_both_passes_does_not_grow_with_the_rows(monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(NAERegressor, "_train", stop)
+    monkeypatch.setattr("nae.estimators.learning._train", stop)
     monkeypatch.setattr("nae.scanning.files._BATCH_ROWS", 1000)
     random, peaks = np.random.default_rng(0), []
     for n_rows in (10_000, 10_000, 40_000):  # the first pays for what is imported

@@ -189,7 +189,7 @@ def test_an_evaluation_set_must_fit_the_training_rows(X):
     with pytest.raises(DataError, match=r"X has 1 features, but NAERegressor is expecting 2"):
         NAERegressor(**FAST).fit(X, y, eval_set=(X[:, :1], y))
     with pytest.raises(
-        DataError, match=r"eval_set must hold the training classes alone; got 'c', the classes are \['a', 'b'\]"
+        DataError, match=r"eval_set must hold only the training classes; got 'c', the classes are \['a', 'b'\]"
     ):
         NAEClassifier(**FAST).fit(X, np.where(y > 0, "a", "b"), eval_set=(X[:1], ["c"]))
     with pytest.raises(DataError, match="offset must be given for the training rows and for eval_set, or for neither"):

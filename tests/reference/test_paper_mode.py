@@ -11,6 +11,7 @@ from nae import NAERegressor, presets
 from nae.encoding import Columns, build_schema
 from nae.estimators.settings import resolve
 from nae.network import Network, NetworkConfig, quantile_inputs
+from nae.parameters import Parameters
 
 N_FEATURES, WIDTH, N_EXPERTS = 8, 128, 4
 
@@ -117,7 +118,7 @@ def test_the_scale_of_a_column_does_not_matter() -> None:
 
 def test_the_preset_trains_as_the_paper_does_and_adds_nothing_of_ours() -> None:
     parameters = NAERegressor(**presets.paper("housing")).get_params()
-    settings = resolve(parameters, n_rows=14448, n_features=8)
+    settings = resolve(Parameters.read(parameters), n_rows=14448, n_features=8)
     training, network = settings.training, settings.network
     assert (training.schedule, training.max_epochs, training.patience) == ("cosine", 1000, 250)
     assert (training.batch_size, training.learning_rate, training.weight_decay) == (2048, 5.97e-4, 5.29e-5)

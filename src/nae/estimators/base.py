@@ -1,39 +1,146 @@
-"""What both estimators share once they are fitted: everything that is read off the model."""
+"""What both estimators have in common: one way to fit, and all that is read off the model."""
 
 import os
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from nae._typing import Array
 from nae.contributions import Contributions
 from nae.encoding import Cells, Columns
-from nae.estimators.learning import Learner
-from nae.estimators.reading import read_columns
+from nae.errors import ConfigError, DataError
+from nae.estimators.given import Before, Given, State
+from nae.estimators.learning import Learned, learn
+from nae.estimators.path import PathPoint, Train
+from nae.estimators.reading import Expected
 from nae.estimators.saving import load_estimator, save_estimator
+from nae.estimators.targets import Target
 from nae.explanation.reference import require_statistics
+from nae.parameters import Parameters
+from nae.scanning.scan import Scan
 from nae.tables.explains import Explains
 from nae.tables.model import TableModel
+from nae.training import History
+from nae.training.checkpoint import Checkpoints
+from nae.training.workers import Workers
 
 __all__ = ["NAEEstimator"]
 
 
-class NAEEstimator(Explains, Learner):
-    """What is read off the model of either estimator; abstract."""
+class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
+    """The interface of both estimators; abstract. They say what is learned, and how it is predicted."""
+
+    model_: TableModel
+    history_: History
+    n_iter_: int
+    table_error_: float
+    n_features_in_: int
+    additivity_path_: tuple[PathPoint, ...]
+
+    @abstractmethod
+    def _target(self) -> Target:
+        """Return what is learned. Parameters that break their rules are an error."""
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Store the arguments of an ``__init__``, which are its ``locals()``, as they are."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X
+            A data frame (pandas, polars, pyarrow), an array or nested lists; or :func:`nae.scan` of files that need
+            not fit in memory, where ``y``, ``sample_weight`` and ``offset`` are names of its columns.
+        y
+            The target. For a regressor, one number per row or one column per output; for a classifier, one class per
+            row.
+        sample_weight
+            One weight per row: 2 is the row twice, 0 is the row absent.
+        eval_set
+            ``(X, y)`` to validate on, instead of a part of the training rows; ``(X, y, sample_weight, offset)``
+            if the training rows have weights or an offset.
+        offset
+            One number per row on the scale of the score, such as the log of an exposure; for more than two classes,
+            one per row and class.
+        """
+        given = self._given(X, y, sample_weight=sample_weight, eval_set=eval_set, offset=offset)
+        return self._keep(learn(given))
+
+    def fit_with(
+        self, train: Train, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None
+    ) -> Self:
+        """Fit to a table in memory, and let ``train`` train on the prepared rows: what ``nae.scale`` calls.
+
+        ``train`` takes the arguments of :func:`~nae.estimators.fitting.fit_model`.
+        """
+        given = self._given(X, y, sample_weight=sample_weight, eval_set=eval_set, offset=offset)
+        return self._keep(learn(given, train=train))
+
+    def fit_share(
+        self,
+        scan: Scan,
+        y: Any,
+        *,
+        sample_weight: str | None = None,
+        offset: Any = None,
+        workers: Workers,
+        checkpoints: Checkpoints | None = None,
+    ) -> Self:
+        """Fit to this worker's share of the rows, together with the other workers: what ``nae.scale`` runs in each.
+
+        Every worker ends with the same model; with ``checkpoints`` a second try goes on where the first one ended.
+        """
+        given = self._given(scan, y, sample_weight=sample_weight, offset=offset)
+        if given.parameters.additivity == "auto":
+            raise ConfigError("additivity='auto' is several trainings; several workers share one. Pass a number.")
+        return self._keep(learn(given, workers=workers, checkpoints=checkpoints))
+
+    def _given(self, X: Any, y: Any, **beside: Any) -> Given:
+        """Return a call of fit as a value; nothing of the estimator is read after this."""
+        owner = type(self).__name__
+        if y is None:
+            raise DataError(f"{owner} requires y to be passed, but the target y is None.")
+        parameters = Parameters.read(self.get_params(deep=False))
+        state: State | None = getattr(self, "_state", None) if parameters.warm_start else None
+        before = None if state is None else Before(self.model_, state)
+        return Given(owner, parameters, self._target(), before, X, y, **beside)
+
+    def _keep(self, learned: Learned) -> Self:
+        """Keep what was learned, and nothing of the fit before; a fit that fails changes nothing."""
+        for name in ("_state", "additivity_path_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self.model_, self.history_ = learned.model, learned.history
+        self.n_iter_, self.table_error_ = len(learned.history), learned.table_error
+        self.n_features_in_ = learned.expected.n_features
+        if learned.expected.names is not None:
+            self.feature_names_in_ = np.array(learned.expected.names, dtype=object)
+        if learned.labels is not None:
+            self.classes_ = learned.labels
+        if learned.path is not None:
+            self.additivity_path_ = learned.path
+        if learned.state is not None:
+            self._state = learned.state
+        return self
+
+    def _explained_columns(self, X: Any) -> Columns:
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return Expected(type(self).__name__, self.n_features_in_, None if names is None else tuple(names)).read(X)
 
     def _cells(self, X: Any) -> Cells:
-        check_is_fitted(self)
-        return self.model_.schema.locate(read_columns(self, X, is_fit=False), dtype=self.model_.experts.dtype)
+        return self._explained_model().schema.locate(self._explained_columns(X), dtype=self.model_.experts.dtype)
 
     def _explained_model(self) -> TableModel:
         check_is_fitted(self)
         return self.model_
-
-    def _explained_columns(self, X: Any) -> Columns:
-        check_is_fitted(self)
-        return read_columns(self, X, is_fit=False)
 
     def contributions(self, X: Any, *, with_experts: bool = False) -> Contributions:
         """Return what every feature contributes to every row's score, with guaranteed bounds.

@@ -1,30 +1,19 @@
 """NAEClassifier."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from nae._typing import AnyArray, Array
-from nae.encoding import Columns
-from nae.encoding.beside import read_offset
 from nae.encoding.kinds import FeatureTypes
-from nae.encoding.target import LARGEST, read_classes, to_array
-from nae.errors import ConfigError, DataError, did_you_mean
 from nae.estimators.base import NAEEstimator
-from nae.estimators.fitting import Rows, Task
+from nae.estimators.targets import ClassTarget, Target
+from nae.parameters import ClassParameters
 from nae.quality import check_offset
-from nae.training.assemble import Scale
-from nae.training.losses import make_loss
-
-if TYPE_CHECKING:
-    from nae.scanning.chunks import Roles
-    from nae.scanning.survey import Survey
 
 __all__ = ["NAEClassifier"]
 
@@ -193,26 +182,6 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     ) -> None:
         self._store(locals())
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X
-            A data frame (pandas, polars, pyarrow), an array or nested lists; or :func:`nae.scan` of files that need
-            not fit in memory, where ``y``, ``sample_weight`` and ``offset`` are names of its columns.
-        y
-            One class per row.
-        sample_weight
-            One weight per row: 2 is the row twice, 0 is the row absent.
-        eval_set
-            ``(X, y)`` to validate on, instead of a part of the training rows; ``(X, y, sample_weight, offset)``
-            where these are needed.
-        offset
-            One number per row, or for more than two classes one per row and class, on the scale of the score.
-        """
-        return self._fit(X, y, sample_weight, eval_set, offset)
-
     def decision_function(self, X: Any, *, offset: Any = None) -> Array:
         """Return log-odds of the second class (row,), or one score per class (row, class), as scikit-learn asks for.
 
@@ -260,95 +229,5 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         """Whether the model speaks for the first of two classes."""
         return len(self.classes_) == 2 and self.model_.classes[0] != str(self.classes_.tolist()[0])
 
-    def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
-        labels = to_array(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = column_or_1d(labels, warn=True)
-        is_kept = weight > 0
-        found = read_classes(labels[is_kept])
-        _check_discrete(labels[is_kept])
-        self.classes_ = found.classes
-        codes = np.zeros(len(labels), dtype=np.int64)
-        codes[is_kept] = found.codes
-        totals: Array = np.bincount(codes, weight).astype(np.float64)
-        each = self._class_weights(totals)
-        count, weight = weight, weight * each[codes]
-        task = self._task(np.bincount(codes, weight) / weight.sum(), each)
-        n_outputs = len(task.outputs)
-        is_per_class, is_mirrored = n_outputs > 1, task.is_mirrored
-        shift = read_offset(offset, len(labels), n_outputs, is_per_class=is_per_class, is_mirrored=is_mirrored)
-        return Rows(columns, codes[:, None] if n_outputs == 1 else codes, weight, shift, count=count), task
-
-    def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
-        if len(roles.target) != 1:
-            raise DataError(f"y must name one column of classes; got {list(roles.target)}.")
-        _check_discrete(survey.classes)
-        self.classes_ = survey.classes
-        each = self._class_weights(survey.class_weight)
-        total = survey.class_weight * each
-        return self._task(total / total.sum(), each), each
-
-    def _positive(self) -> str:
-        """Return the name of the class, of two, that the model is to speak for."""
-        given, labels = self.positive_class, self.classes_.tolist()
-        found = [str(label) for label in labels if label == given or str(label) == str(given)]
-        if given is not None and not found:
-            raise ConfigError(
-                f"positive_class must be one of the classes {labels}; got {given!r}."
-                f"{did_you_mean(str(given), map(str, labels), is_listed=True)}"
-            )
-        return str(labels[1]) if given is None else found[0]
-
-    def _task(self, prior: Array, each: Array) -> Task:
-        """Return what is learned, starting from the shares of the classes, with the weight of each."""
-        names = tuple(str(label) for label in self.classes_.tolist())
-        if len(names) > 2 and self.positive_class is not None:
-            raise ConfigError(
-                f"positive_class is for two classes; y has {len(names)}, each with a score of its own. Leave it out."
-            )
-        if len(names) == 2:
-            centre = np.array([np.log(prior[1]) - np.log(prior[0])])
-            scale = Scale(centre, np.ones(1))
-            return Task(make_loss("logistic"), scale, (names[1],), names, each, self._positive())
-        centre = np.log(prior) - np.log(prior).mean()
-        return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names, each)
-
-    def _read_target(self, y: Any, task: Task) -> AnyArray:
-        code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
-        labels = to_array(y).ravel().tolist()
-        unknown = [label for label in labels if label not in code_of]
-        if unknown:
-            raise DataError(
-                f"eval_set must hold the training classes alone; got {unknown[0]!r}, the classes are {list(code_of)}."
-            )
-        codes = np.array([code_of[label] for label in labels], dtype=np.int64)
-        return codes[:, None] if len(code_of) == 2 else codes
-
-    def _class_weights(self, totals: Array) -> Array:
-        """Return one weight per class; 'balanced' looks at the weight of each class's rows."""
-        given, labels = self.class_weight, self.classes_.tolist()
-        if given is None:
-            return np.ones(len(labels))
-        if isinstance(given, Mapping):
-            unknown = [label for label in given if label not in labels]
-            if unknown:
-                raise ConfigError(
-                    f"class_weight names the class {unknown[0]!r}, which y does not have; the classes are {labels}."
-                )
-            found = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
-            if not ((found >= 1 / LARGEST) & (found <= LARGEST)).all():
-                raise ConfigError(
-                    f"class_weight must hold positive numbers, from {1 / LARGEST:g} to {LARGEST:g}; "
-                    f"got {dict(given)!r}."
-                )
-            return found
-        if given != "balanced":
-            raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")
-        return np.asarray(totals.sum() / (len(labels) * totals))
-
-
-def _check_discrete(labels: AnyArray) -> None:
-    try:
-        check_classification_targets(labels)
-    except ValueError as error:
-        raise DataError(f"{error} For numbers, use NAERegressor.") from None
+    def _target(self) -> Target:
+        return ClassTarget(ClassParameters.read(self.get_params(deep=False)))

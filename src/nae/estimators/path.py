@@ -10,19 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from nae import metrics
-from nae._typing import AnyArray
 from nae.encoding import Cells
-from nae.estimators.fitting import Fitted
-from nae.estimators.settings import Settings
+from nae.estimators.fitting import Fitted, Run
+from nae.estimators.prepared import Prepared
 from nae.training import TrainingConfig
 
-__all__ = ["TARGETS", "PathPoint", "fit_path"]
+__all__ = ["TARGETS", "PathPoint", "Train", "fit_path", "most_additive"]
 
 TARGETS = (0.7, 0.8, 0.9, 0.95, 0.99)
 _SHARE = 0.25  # steps of a further point, as a share of the first fit's
 _ROWS = 20_000  # rows that tightness is measured on
 
-Fit = Callable[[Settings, dict[str, AnyArray] | None], Fitted]
+Train = Callable[[Prepared, Run], Fitted]
 
 
 @dataclass(frozen=True)
@@ -43,38 +42,37 @@ class PathPoint:
     is_chosen: bool = False
 
 
-def fit_path(
-    fit: Fit, settings: Settings, cells: Callable[[Fitted], Cells], *, state: dict[str, AnyArray] | None = None
-) -> tuple[Fitted, tuple[PathPoint, ...]]:
+def fit_path(prepared: Prepared, run: Run, train: Train) -> tuple[Fitted, tuple[PathPoint, ...]]:
     """Return the most additive model within one standard error of the best, and the whole path.
 
-    ``fit`` trains with given settings from a given state, the first time ``state``; ``cells`` returns the training rows
-    of a fit. A time limit is that of the whole path, and a callback that stops a fit ends it.
+    A time limit is that of the whole path, and a callback that stops a fit ends it.
     """
-    limit, started = settings.training.time_limit, time.monotonic()
-    first = fit(_within(settings, None if limit is None else limit / (1 + _SHARE * len(TARGETS))), state)
-    fits, points = [first], [_measure(first, None, cells)]
+    config = prepared.settings.training
+    limit, started = config.time_limit, time.monotonic()
+    share = None if limit is None else limit / (1 + _SHARE * len(TARGETS))
+    first = train(prepared.with_training(replace(config, time_limit=share)), run)
+    fits, points = [first], [_measure(first, None, prepared.cells)]
     n_epochs = max(2, round(_SHARE * len(first.history)))
-    penalty = settings.training.initial_penalty
+    penalty = config.initial_penalty
     for i, target in enumerate(TARGETS):
         if fits[-1].history.was_asked_to_stop:
             break
         if target <= points[-1].additivity:
             continue
-        training = _further(settings.training, target, n_epochs=n_epochs, penalty=penalty)
         left = None if limit is None else (limit - (time.monotonic() - started)) / (len(TARGETS) - i)
         if left is not None and left <= 0:
             break
-        fitted = fit(_within(replace(settings, training=training), left), fits[-1].state)
+        further = _further(config, target, n_epochs=n_epochs, penalty=penalty, time_limit=left)
+        fitted = train(replace(prepared.with_training(further), state=fits[-1].state), run)
         penalty = fitted.history.penalty or penalty
         fits.append(fitted)
-        points.append(_measure(fitted, target, cells))
-    chosen = choose(points)
+        points.append(_measure(fitted, target, prepared.cells))
+    chosen = most_additive(points)
     points[chosen] = replace(points[chosen], is_chosen=True)
     return fits[chosen], tuple(points)
 
 
-def choose(points: list[PathPoint]) -> int:
+def most_additive(points: list[PathPoint]) -> int:
     """Return the position of the most additive point within one standard error of the best."""
     known = [point for point in points if not math.isnan(point.validation)]
     if not known:  # a callback ended it before validation was looked at
@@ -84,15 +82,14 @@ def choose(points: list[PathPoint]) -> int:
     return max(within, key=lambda i: points[i].additivity)
 
 
-def _within(settings: Settings, seconds: float | None) -> Settings:
-    return replace(settings, training=replace(settings.training, time_limit=seconds))
-
-
-def _further(config: TrainingConfig, target: float, *, n_epochs: int, penalty: float) -> TrainingConfig:
+def _further(
+    config: TrainingConfig, target: float, *, n_epochs: int, penalty: float, time_limit: float | None
+) -> TrainingConfig:
     return replace(
         config,
         additivity=target,
         initial_penalty=penalty,
+        time_limit=time_limit,
         output_penalty=max(config.output_penalty, 0.01),
         schedule="cosine",
         patience=None,
@@ -102,9 +99,8 @@ def _further(config: TrainingConfig, target: float, *, n_epochs: int, penalty: f
     )
 
 
-def _measure(fitted: Fitted, target: float | None, cells: Callable[[Fitted], Cells]) -> PathPoint:
-    rows = cells(fitted)
-    tightness = metrics.tightness(fitted.model, rows.take(slice(None, None, -(-len(rows) // _ROWS))))
+def _measure(fitted: Fitted, target: float | None, cells: Cells) -> PathPoint:
+    tightness = metrics.tightness(fitted.model, cells.take(slice(None, None, -(-len(cells) // _ROWS))))
     found = fitted.model.explain_global()
     history = fitted.history
     validation, error = history.best_validation, history.standard_error

@@ -1,19 +1,21 @@
 """Reading what comes with a table: names, weights, offsets, evaluation sets, and which rows are held out."""
 
 import shlex
-import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import PredefinedSplit, train_test_split
 
 from nae._typing import AnyArray, IntArray
+from nae._warnings import warn
 from nae.encoding import Category, Columns, Feature, read_table
 from nae.encoding.target import to_array
-from nae.errors import ConfigError, DataError, NAEWarning
+from nae.errors import ConfigError, DataError
 
 __all__ = [
+    "Expected",
     "check_lengths",
     "content_folds",
     "held_out_rows",
@@ -22,7 +24,6 @@ __all__ = [
     "read_callbacks",
     "read_columns",
     "read_eval_set",
-    "remember_columns",
     "warn_of_names",
     "warn_of_rounding",
 ]
@@ -31,51 +32,57 @@ _FEW_NAMES = 20  # levels that a small table may have without a word
 _NAMES = 0.5  # more levels than this share of the rows name rows instead of describing them
 
 
-def read_columns(estimator: Any, X: Any, *, is_fit: bool) -> Columns:
-    """Return the columns of a table: noted by a fit, compared with those of the fit otherwise."""
-    # Of columns that do not belong there the name is enough to complain.
-    columns = read_table(X, only=None if is_fit else getattr(estimator, "feature_names_in_", None))
+@dataclass(frozen=True)
+class Expected:
+    """The columns of a fit, which later tables must have."""
+
+    owner: str
+    """The class of the estimator, for errors."""
+    n_features: int
+    names: tuple[str, ...] | None
+
+    def read(self, X: Any) -> Columns:
+        """Return the columns of a table; complain if they are not those of the fit, in its order."""
+        # Of columns that do not belong there the name is enough to complain.
+        columns = read_table(X, only=self.names)
+        _check_any(columns)
+        self._check(columns)
+        return columns
+
+    def _check(self, columns: Columns) -> None:
+        """Check names and number; the texts are those that scikit-learn's checks look for.
+
+        scikit-learn itself reads names from data frames alone; mappings and records have them too.
+        """
+        who, names = self.owner, columns.names
+        if self.names is not None and names is not None:
+            if self.names != names:
+                raise DataError(_other_names(self.names, names))
+        elif self.names is not None:
+            warn(f"X does not have valid feature names, but {who} was fitted with feature names", UserWarning)
+        elif names is not None:
+            warn(f"X has feature names, but {who} was fitted without feature names", UserWarning)
+        n_found = len(columns.arrays)
+        if n_found != self.n_features:
+            raise DataError(f"X has {n_found} features, but {who} is expecting {self.n_features} features as input.")
+
+
+def read_columns(X: Any) -> Columns:
+    """Return the columns of a table to train on."""
+    columns = read_table(X)
+    _check_any(columns)
+    if columns.n_rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=(0, {len(columns.arrays)})) while a minimum of 1 is required."
+        )
+    return columns
+
+
+def _check_any(columns: Columns) -> None:
     if not columns.arrays:
         raise DataError(
             f"Found array with 0 feature(s) (shape=({columns.n_rows}, 0)) while a minimum of 1 is required."
         )
-    if is_fit and columns.n_rows == 0:
-        raise DataError(
-            f"Found array with 0 sample(s) (shape=(0, {len(columns.arrays)})) while a minimum of 1 is required."
-        )
-    if is_fit:
-        remember_columns(estimator, columns)
-    else:
-        _check_columns(estimator, columns)
-    return columns
-
-
-def remember_columns(estimator: Any, columns: Columns) -> None:
-    """Note number and names of the columns, as scikit-learn's estimators do."""
-    estimator.n_features_in_ = len(columns.arrays)
-    if columns.names is not None:
-        estimator.feature_names_in_ = np.array(columns.names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
-
-
-def _check_columns(estimator: Any, columns: Columns) -> None:
-    """Check that columns are those of the fit, in its order; texts are those that scikit-learn's checks look for.
-
-    scikit-learn itself reads names from data frames alone; mappings and records have them too.
-    """
-    who, names = type(estimator).__name__, columns.names
-    expected = getattr(estimator, "feature_names_in_", None)
-    if expected is not None and names is not None:
-        if tuple(expected) != names:
-            raise DataError(_other_names(tuple(expected), names))
-    elif expected is not None:
-        warnings.warn(f"X does not have valid feature names, but {who} was fitted with feature names", stacklevel=5)
-    elif names is not None:
-        warnings.warn(f"X has feature names, but {who} was fitted without feature names", stacklevel=5)
-    n_features = estimator.n_features_in_
-    if len(columns.arrays) != n_features:
-        raise DataError(f"X has {len(columns.arrays)} features, but {who} is expecting {n_features} features as input.")
 
 
 def _other_names(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
@@ -197,7 +204,7 @@ def _indices(validation: Any, n_rows: int) -> IntArray:
     return indices
 
 
-def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int], *, stacklevel: int) -> None:
+def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int]) -> None:
     """Warn once of categories with nearly as many levels as rows that have one, unless they are asked for."""
     found = [
         (feature.name, len(feature.levels) + len(feature.rare), n)
@@ -210,25 +217,21 @@ def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int], *, stackle
     listed = ", ".join(f"{name!r} ({n_levels:,} levels in {n:,} rows)" for name, n_levels, n in names)
     options = " ".join(f"--ignore {shlex.quote(name)}" for name, _, _ in names)
     subject = f"Column {listed} seems" if len(names) == 1 else f"Columns {listed} seem"
-    warnings.warn(
+    warn(
         f"{subject} to name rows, which says nothing about new ones; drop {'it' if len(names) == 1 else 'them'} "
         f"(nae fit {options}), or ask for a category (feature_types, --category).",
-        NAEWarning,
-        stacklevel=stacklevel + 1,
     )
 
 
-def warn_of_rounding(found: Mapping[str, int], *, stacklevel: int) -> None:
+def warn_of_rounding(found: Mapping[str, int]) -> None:
     """Warn once of the columns fitted as numbers that hold whole numbers no float is, given with an example of each."""
     if not found:
         return
     listed = ", ".join(f"{name!r} (such as {value})" for name, value in found.items())
     first = next(iter(found))
     subject, verb = ("Column", "holds") if len(found) == 1 else ("Columns", "hold")
-    warnings.warn(
+    warn(
         f"{subject} {listed} {verb} whole numbers beyond 2**53, where floats have gaps; the nearest float is taken. "
         "Subtract a constant to keep every digit, such as the first moment of timestamps, or pass "
         f"feature_types={{{first!r}: 'category'}} where they name things.",
-        NAEWarning,
-        stacklevel=stacklevel + 1,
     )

@@ -1,36 +1,21 @@
 """NAERegressor."""
 
-import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from nae._typing import AnyArray, Array
-from nae.encoding import Columns
-from nae.encoding.beside import read_offset
+from nae._typing import Array
 from nae.encoding.kinds import FeatureTypes
-from nae.encoding.target import TargetMoments, check_domain, read_numbers, robust_scale
-from nae.errors import ConfigError, DataError, NAEWarning, did_you_mean
 from nae.estimators.base import NAEEstimator
-from nae.estimators.fitting import Rows, Task
-from nae.estimators.reading import read_columns
+from nae.estimators.targets import NumberTarget, Target
+from nae.parameters import NumberParameters
 from nae.quality import explained
-from nae.training.assemble import Scale
-from nae.training.losses import ROBUST, Loss, make_loss
-
-if TYPE_CHECKING:
-    from nae.scanning.chunks import Roles
-    from nae.scanning.survey import Survey
 
 __all__ = ["NAERegressor"]
-
-_LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie")
-_OPTIONS = {"quantile": ("quantile", 0.5), "huber": ("huber_delta", 1.35), "tweedie": ("tweedie_power", 1.5)}
-_ROUNDING = 4 * np.finfo(np.float64).eps  # what subtracting offsets leaves of equal numbers, as a share of their size
 
 
 class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
@@ -194,26 +179,6 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     ) -> None:
         self._store(locals())
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X
-            A data frame (pandas, polars, pyarrow), an array or nested lists; or :func:`nae.scan` of files that need
-            not fit in memory, where ``y``, ``sample_weight`` and ``offset`` are names of its columns.
-        y
-            The target: one number per row, or one column per output.
-        sample_weight
-            One weight per row: 2 is the row twice, 0 is the row absent.
-        eval_set
-            ``(X, y)`` to validate on, instead of a part of the training rows; ``(X, y, sample_weight, offset)``
-            where these are needed.
-        offset
-            One number per row on the scale of the score, such as the log of an exposure.
-        """
-        return self._fit(X, y, sample_weight, eval_set, offset)
-
     def predict(self, X: Any, *, offset: Any = None) -> Array:
         """Return the predicted target: (row,), or (row, output)."""
         cells = self._cells(X)
@@ -225,77 +190,14 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         A model that was fitted with an offset is measured with one. ``nae.quality.measure`` has more measures.
         """
         check_is_fitted(self)
-        columns = read_columns(self, X, is_fit=False)
+        columns = self._explained_columns(X)
         return explained(self, columns, y, sample_weight=sample_weight, offset=offset)
 
-    def _read_task(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
-        loss = self._loss()
-        target = read_numbers(y, domain=loss.domain, is_used=weight > 0, features=columns.names)
-        values = target.values
-        shift = read_offset(offset, *values.shape)
-        rows = Rows(columns, values, weight, shift)
-        base = np.zeros_like(values) if shift is None else shift
-        kept = weight > 0
-        moments = TargetMoments.of(values[kept], base[kept], weight[kept])
-        scale = _scale(moments, is_scaled=loss.is_scaled)
-        if loss.name in ROBUST:
-            rest = (values[kept] - base[kept]).T
-            scale = _robust(scale, [robust_scale(column, weight[kept]) for column in rest])
-        return rows, Task(loss, scale, target.names)
-
-    def _scan_task(self, survey: "Survey", roles: "Roles") -> tuple[Task, Array]:
-        loss = self._loss()
-        check_domain(survey.least, loss.domain)
-        if survey.target is None:
-            raise DataError("A regression needs a target of numbers; the scan has none.")
-        scale = _scale(survey.target, is_scaled=loss.is_scaled)
-        if loss.name in ROBUST:
-            scale = _robust(scale, [robust_scale(*values.distribution()) for values in survey.target_values])
-        return Task(loss, scale, roles.target), np.empty(0)
-
-    def _read_target(self, y: Any, task: Task) -> AnyArray:
-        values = read_numbers(y, domain=task.loss.domain).values
-        if values.shape[1] != len(task.outputs):
-            raise DataError(f"eval_set must have the {len(task.outputs)} targets of y; got {values.shape[1]}.")
-        return values
-
-    def _loss(self) -> Loss:
-        if self.loss not in _LOSSES:
-            hint = did_you_mean(self.loss, _LOSSES, is_listed=True)
-            raise ConfigError(f"loss must be one of {list(_LOSSES)}; got {self.loss!r}.{hint}")
-        for owner, (name, default) in _OPTIONS.items():
-            value = getattr(self, name)
-            if self.loss != owner and value != default:
-                warnings.warn(
-                    f"{name}={value!r} has no effect with loss={self.loss!r}; it belongs to loss={owner!r}.",
-                    NAEWarning,
-                    stacklevel=6,  # the call of fit
-                )
-        return make_loss(self.loss, quantile=self.quantile, power=self.tweedie_power, delta=self.huber_delta)
+    def _target(self) -> Target:
+        return NumberTarget(NumberParameters.read(self.get_params(deep=False)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.positive_only = self.loss in ("poisson", "gamma", "tweedie")
         return tags
-
-
-def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
-    """Return where the score starts and how far it reaches: nowhere, where the target is constant."""
-    spread = np.sqrt(moments.variance)
-    is_constant = spread <= _ROUNDING * moments.size
-    if is_scaled:
-        return Scale(moments.mean, np.where(is_constant, 0.0, spread), moments.base)
-    # Beneath a logarithm the offset must be constant, too: its mean is then that of its exponentials.
-    is_constant &= np.isclose(moments.log_exposure, moments.level - moments.mean)
-    return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))
-
-
-def _robust(scale: Scale, found: Sequence[tuple[float, float]]) -> Scale:
-    """Return a scale with medians and spreads that outliers do not move; a spread of 0 stays what it was."""
-    centre, spread = np.array(found).T
-    return Scale(
-        np.where(scale.spread > 0, centre, scale.centre),
-        np.where((scale.spread > 0) & (spread > 0), spread, scale.spread),
-        scale.base,
-    )

@@ -1,14 +1,13 @@
 """From flat estimator parameters and the shape of the data to frozen configurations."""
 
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import torch
 
-from nae.errors import ConfigError, did_you_mean
+from nae.errors import ConfigError
 from nae.network import NetworkConfig
-from nae.network.gates import GATES
+from nae.parameters import Parameters
 from nae.training import TrainingConfig
 
 __all__ = ["SMALL", "VARIANTS", "Settings", "resolve"]
@@ -123,55 +122,34 @@ class Settings:
         return torch.float64 if self.is_small else torch.float32
 
 
-def resolve(params: dict[str, Any], *, n_rows: int, n_features: int, is_classes: bool = False) -> Settings:
-    """Check the parameters and fill in what is left to us."""
-    _check_choice(params, "variant", VARIANTS)
-    _check_choice(params, "encoder", ("piecewise", "mlp"))
-    _check_choice(params, "gate", ("auto", *GATES))
-    _check_choice(params, "normalization", ("layer", "batch"))
-    for name in ("n_members", "n_blocks", "gate_rank"):
-        _check_number(params, name, least=1, kind=Integral)
-    for name in (
-        "n_experts",
-        "n_active",
-        "n_knots",
-        "n_ramps",
-        "hidden_dim",
-        "batch_size",
-        "max_epochs",
-        "early_stopping_rounds",
-    ):
-        _check_number(params, name, least=2 if name == "n_knots" else 1, kind=Integral, or_auto=True)
-    _check_number(params, "learning_rate", least=0, is_open=True)
-    _check_number(params, "variation_penalty", least=0)
-    for name in ("output_penalty", "context_penalty", "weight_decay"):
-        _check_number(params, name, least=0, or_auto=True)
-    for name in ("expert_dropout", "encoder_dropout"):
-        _check_number(params, name, least=0, most=1, is_open_above=True, or_auto=True)
-    is_steered = params["additivity"] is not None
-    if params["additivity"] == "auto":
-        params = {**params, "additivity": None, "expert_dropout": 0.0}  # the dial will steer it, see below
-    elif isinstance(params["additivity"], str):
-        raise ConfigError(f"additivity must be a number in [0, 1], 'auto' or None; got {params['additivity']!r}.")
-    _check_number(params, "additivity", least=0, most=1, or_auto=True)
-    _check_number(params, "time_limit", least=0, is_open=True, or_auto=True)
-    _check_number(params, "validation_size", least=0, most=1, is_open=True, is_open_above=True)
+def resolve(
+    params: Parameters, *, n_rows: int, n_features: int, total: float | None = None, is_classes: bool = False
+) -> Settings:
+    """Return the settings for so many rows, and fill in what the parameters leave open.
+
+    ``total`` is the weight of the rows, or None if weights are not whole. Whole weights mean repetition, so the total
+    decides which tables are small; other weights are only relative.
+    """
+    n_rows = _count(n_rows, total)
+    is_steered = params.additivity is not None
+    if isinstance(params.additivity, str):  # 'auto': the path begins with the flexible model
+        params = replace(params, additivity=None, expert_dropout=0.0)
     is_small = n_rows <= SMALL
     defaults = _CLASSES if is_classes else _NUMBERS
     network = _network(params, defaults, n_rows=n_rows, n_features=n_features, is_steered=is_steered)
     is_mlp = network.encoder == "mlp"
     is_fine = _is_fine(network, n_rows)
-    n_knots, n_levels = _table_sizes(params["n_knots"], n_rows, n_features, network, is_fine=is_fine)
+    n_knots, n_levels = _table_sizes(params.n_knots, n_rows, n_features, network, is_fine=is_fine)
     return Settings(
         network=network,
         training=_training(params, defaults, n_rows=n_rows, n_features=n_features, network=network),
         n_knots=n_knots,
         n_levels=n_levels,
         least_share=0.0 if is_mlp else min(_LEVEL_ROWS / n_rows, _LEVEL_SHARE),
-        n_ramps=params["n_ramps"] or (64 if is_fine else 48),
+        n_ramps=params.n_ramps or (64 if is_fine else 48),
         is_small=is_small,
-        has_start=n_rows <= _STARTED and not is_mlp and not params["output_penalty"],
-        validation_size=params["validation_size"],
+        has_start=n_rows <= _STARTED and not is_mlp and not params.output_penalty,
+        validation_size=params.validation_size,
     )
 
 
@@ -193,84 +171,86 @@ def _table_sizes(
 
 
 def _network(
-    params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int, is_steered: bool
+    params: Parameters, defaults: _Defaults, *, n_rows: int, n_features: int, is_steered: bool
 ) -> NetworkConfig:
-    is_small, is_mlp = n_rows <= SMALL, params["encoder"] == "mlp"
+    is_small, is_mlp = n_rows <= SMALL, params.encoder == "mlp"
     may_be_large = n_features <= _WIDE and not is_mlp
     is_large = n_rows >= defaults.n_large and may_be_large
-    variant = VARIANTS[params["variant"]]
-    n_experts = params["n_experts"]
+    variant = VARIANTS[params.variant]
+    n_experts = params.n_experts
     if n_experts is None:
         n_usual = 16 if is_large else defaults.n_steered if may_be_large and is_steered else 8
-        n_experts = 64 if params["variant"] == "nae-d" else n_usual
-    if params["additivity"] == 1.0:
+        n_experts = 64 if params.variant == "nae-d" else n_usual
+    if params.additivity == 1.0:
         n_experts = 1  # one expert per feature: nothing is left for a gate to decide
-    n_active = params["n_active"]
+    n_active = params.n_active
     if n_active is None:
         # Equal weights over all experts would leave the gate nothing to choose; the paper takes half of them.
         n_active = max(1, n_experts // 2) if variant["routing"] == "equal" else n_experts
-    if params["additivity"] == 1.0:
+    if params.additivity == 1.0:
         n_active = 1
-    gate = variant.get("gate", params["gate"])
-    if params["gate"] not in ("auto", gate):
-        raise ConfigError(
-            f"variant={params['variant']!r} has a {gate} gate; got gate={params['gate']!r}. Leave gate='auto'."
-        )
+    gate = variant.get("gate", params.gate)
+    if params.gate not in ("auto", gate):
+        raise ConfigError(f"variant={params.variant!r} has a {gate} gate; got gate={params.gate!r}. Leave gate='auto'.")
     if gate == "auto":
-        gate = "low-rank" if n_features * n_experts > 2 * params["gate_rank"] else "additive"
-    has_own_dropout = params["variant"] == "nae" and n_experts > 1 and not is_mlp
-    dropout = _given(params["expert_dropout"], defaults.expert_dropout if has_own_dropout else 0.0)
-    if params["additivity"] is not None or is_small:
+        gate = "low-rank" if n_features * n_experts > 2 * params.gate_rank else "additive"
+    has_own_dropout = params.variant == "nae" and n_experts > 1 and not is_mlp
+    dropout = _given(params.expert_dropout, defaults.expert_dropout if has_own_dropout else 0.0)
+    if params.additivity is not None or is_small:
         dropout = 0.0  # its noise would count as context; with few rows, weights must equal repetition
     return NetworkConfig(
-        encoder=params["encoder"],
+        encoder=params.encoder,
         gate=gate,
         routing="softmax" if variant["routing"] == "gumbel" and is_small else variant["routing"],  # no noise either
         n_experts=int(n_experts),
         n_active=int(n_active),
-        n_members=params["n_members"],
-        n_blocks=params["n_blocks"],
-        hidden_dim=params["hidden_dim"] or (64 if is_large else 32),
-        gate_rank=params["gate_rank"],
-        norm=params["normalization"] if is_mlp else "layer",
-        encoder_dropout=params["encoder_dropout"] if is_mlp and not is_small else 0.0,
+        n_members=params.n_members,
+        n_blocks=params.n_blocks,
+        hidden_dim=params.hidden_dim or (64 if is_large else 32),
+        gate_rank=params.gate_rank,
+        norm=params.normalization if is_mlp else "layer",
+        encoder_dropout=params.encoder_dropout if is_mlp and not is_small else 0.0,
         expert_dropout=dropout,
     )
 
 
 def _training(
-    params: dict[str, Any], defaults: _Defaults, *, n_rows: int, n_features: int, network: NetworkConfig
+    params: Parameters, defaults: _Defaults, *, n_rows: int, n_features: int, network: NetworkConfig
 ) -> TrainingConfig:
     is_small, is_mlp = n_rows <= SMALL, network.encoder == "mlp"
-    batch_size = n_rows if is_small else (params["batch_size"] or _batch_size(n_rows))
+    batch_size = n_rows if is_small else (params.batch_size or _batch_size(n_rows))
     steps_per_epoch = max(1, round(n_rows / batch_size))
-    max_epochs = params["max_epochs"] or max(8, -(-(200 if is_small and is_mlp else _MAX_STEPS) // steps_per_epoch))
+    max_epochs = params.max_epochs or max(8, -(-(200 if is_small and is_mlp else _MAX_STEPS) // steps_per_epoch))
     scale = min(1.0, n_rows / _FULL)  # few rows are learned in few steps
     steps_apart = max(4.0, scale * _EVALUATE_STEPS)
     evaluate_every = 1 if is_mlp else max(1, min(round(steps_apart / steps_per_epoch), max_epochs // 10))
     n_looks = _FINE_LOOKS if _is_fine(network, n_rows) else defaults.n_looks
     usual = max(n_looks * evaluate_every, round(_LEAST_PATIENCE / steps_per_epoch))
-    patience = params["early_stopping_rounds"] or (max(5, max_epochs // 4) if is_mlp else usual)
-    has_dial = params["additivity"] is not None
+    patience = params.early_stopping_rounds or (max(5, max_epochs // 4) if is_mlp else usual)
+    has_dial = params.additivity is not None
     return TrainingConfig(
-        learning_rate=params["learning_rate"],
-        weight_decay=_given(params["weight_decay"], min(1.0, max(0.1, 0.75 * n_features**2 / n_rows))),
+        learning_rate=params.learning_rate,
+        weight_decay=_given(params.weight_decay, min(1.0, max(0.1, 0.75 * n_features**2 / n_rows))),
         batch_size=batch_size,
         max_epochs=max_epochs,
         patience=patience,
-        least_steps=0 if params["early_stopping_rounds"] else round(scale * defaults.least_steps),
+        least_steps=0 if params.early_stopping_rounds else round(scale * defaults.least_steps),
         warmup_steps=min(50, max(1, max_epochs * steps_per_epoch // 10)),
-        variation_penalty=params["variation_penalty"],
-        output_penalty=_given(params["output_penalty"], 0.01 if has_dial and not is_mlp else 0.0),
-        context_penalty=_given(params["context_penalty"], 0.0 if is_mlp else 0.05),
-        additivity=params["additivity"] if network.n_experts > 1 else None,
-        time_limit=params["time_limit"],
+        variation_penalty=params.variation_penalty,
+        output_penalty=_given(params.output_penalty, 0.01 if has_dial and not is_mlp else 0.0),
+        context_penalty=_given(params.context_penalty, 0.0 if is_mlp else 0.05),
+        additivity=_aim(params) if network.n_experts > 1 else None,
+        time_limit=params.time_limit,
         schedule="cosine" if is_mlp else "plateau",
         averaged_steps=None if is_mlp else defaults.averaged_steps,
         cooldown=defaults.cooldown,
         evaluate_every=evaluate_every,
-        n_folds=max(2, round(1 / params["validation_size"])) if network.n_members > 1 and not is_mlp else None,
+        n_folds=max(2, round(1 / params.validation_size)) if network.n_members > 1 and not is_mlp else None,
     )
+
+
+def _aim(params: Parameters) -> float | None:
+    return None if isinstance(params.additivity, str) else params.additivity
 
 
 def _is_fine(network: NetworkConfig, n_rows: int) -> bool:
@@ -285,34 +265,6 @@ def _batch_size(n_rows: int) -> int:
     return 256 if n_rows < 8_000 else 512 if n_rows < 100_000 else 1024
 
 
-def _check_choice(params: dict[str, Any], name: str, options: Any) -> None:
-    if params[name] not in options:
-        raise ConfigError(
-            f"{name} must be one of {list(options)}; got {params[name]!r}.{did_you_mean(params[name], options)}"
-        )
-
-
-def _check_number(
-    params: dict[str, Any],
-    name: str,
-    *,
-    least: float,
-    most: float | None = None,
-    kind: type = Real,
-    is_open: bool = False,
-    is_open_above: bool = False,
-    or_auto: bool = False,
-) -> None:
-    value = params[name]
-    if value is None and or_auto:
-        return
-    is_right = isinstance(value, kind) and not isinstance(value, bool)
-    if is_right:
-        is_right = value > least if is_open else value >= least
-    if is_right and most is not None:
-        is_right = value < most if is_open_above else value <= most
-    if not is_right:
-        what = "a whole number" if kind is Integral else "a number"
-        low = f"{'(' if is_open else '['}{least:g}"
-        high = f"{most:g}{')' if is_open_above else ']'}" if most is not None else "∞)"
-        raise ConfigError(f"{name} must be {what} in {low}, {high}{' or None' if or_auto else ''}; got {value!r}.")
+def _count(n_rows: int, total: float | None) -> int:
+    n_counted = n_rows if total is None else int(total)
+    return n_counted if n_counted <= SMALL else max(n_rows, SMALL + 1)

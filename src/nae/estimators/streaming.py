@@ -1,124 +1,134 @@
-"""Fitting a scan: a survey, a cache of small integers, and the same training as in memory."""
+"""Prepared rows of a scan: a survey, then a cache of small integers, and the same training as in memory."""
 
 import math
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils import check_random_state
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Category, Cells, Columns, Schema
-from nae.encoding.beside import read_offset
 from nae.encoding.fingerprint import Fingerprint
-from nae.encoding.kinds import FeatureTypes
-from nae.errors import ConfigError, DataError, NAEError, NAEWarning
-from nae.estimators.fitting import Prepared, Rows, Task, place_fit, to_tensors
-from nae.estimators.reading import content_folds, random_folds, random_rows
+from nae.errors import ConfigError, DataError
+from nae.estimators.given import Given
+from nae.estimators.prepared import Origin, Prepared, place_fit, to_tensors
+from nae.estimators.reading import Expected, content_folds, random_folds, random_rows, warn_of_names, warn_of_rounding
+from nae.estimators.rows import Rows, Task
 from nae.estimators.settings import Settings
+from nae.estimators.surveying import Surveyed, reported, survey_scan
+from nae.links import link_named
 from nae.network import piecewise_inputs
-from nae.scanning.cache import RowCache, check_space, open_cache, plan_blocks
-from nae.scanning.chunks import Chunk, Roles, read_chunks
-from nae.scanning.scan import Scan
+from nae.scanning.cache import RowCache, open_cache, plan_blocks
+from nae.scanning.chunks import Chunk, read_chunks
 from nae.scanning.source import CachedRows, Packing, concatenate
-from nae.scanning.survey import Findings, Survey, number_target, survey_rows
+from nae.scanning.survey import number_target
 from nae.tables.statistics import slot_weights
 from nae.training import TrainingRows
 from nae.training.assemble import padded_slots
 from nae.training.checkpoint import Checkpoints, RunState
 from nae.training.data import VALIDATION_ROWS
 from nae.training.history import Epoch
-from nae.training.progress import pass_bar
 from nae.training.shares import SharedRows, check_shares
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["ScanPlan", "WithSchema", "read_roles", "survey_roles"]
+__all__ = ["WithSchema", "prepare_scan"]
 
 
 @contextmanager
-def reported(scan: Scan, *, is_verbose: bool) -> Iterator[Scan]:
-    """Yield a scan that shows how far it was read, where that is wanted and nobody else shows it."""
-    with pass_bar(is_shown=is_verbose and scan.progress is None) as show:
-        yield scan if show is None else scan.with_progress(show)
+def prepare_scan(given: Given, workers: Workers = ALONE, *, schema: Schema | None = None) -> Iterator[Prepared]:
+    """Read and encode a scan of files, yield its rows in a cache, and take the cache away again.
+
+    ``schema`` is that of a training that goes on; without one the survey decides.
+    """
+    plan = _make_plan(given, workers, schema)
+    validation = None
+    if given.eval_set is not None:
+        found = given.read_eval_set(plan.task, plan.expected, has_offset=bool(plan.found.roles.offset))
+        validation = plan.encode(found, plan.schema.locate(found.columns))
+    survey, settings = plan.found.survey, plan.settings
+    random = check_random_state(given.parameters.random_state)
+    n_folds = None if validation is not None or survey.n_rows < 2 else settings.n_folds
+    is_held_out = validation is None and n_folds is None and survey.n_rows > 1
+    n_train = plan.count_training_rows() if is_held_out else plan.found.n_own_rows
+    starts = plan_blocks(n_train, plan.count_batches(n_train), plan.found.scan.block_rows)
+    packing = plan.packing(has_folds=n_folds is not None, is_exact=len(starts) == 2)
+    with open_cache(packing.fields(), starts, folder=plan.found.scan.cache_folder) as cache:
+        writer = _Writer(plan, cache, packing, random, n_folds=n_folds, is_held_out=is_held_out)
+        writer.write(n_train, is_verbose=bool(given.parameters.verbose))
+        yield _finish(plan, writer, validation)
 
 
-def survey_roles(
-    scan: Scan,
-    roles: Roles,
-    *,
-    is_classes: bool,
-    feature_types: FeatureTypes,
-    has_values: bool,
-    is_verbose: bool,
-    workers: Workers = ALONE,
-) -> tuple[Scan, Survey, int]:
-    """Return the scan as it is to be read, what the first pass found with all workers, and this one's rows."""
-    n_rows = scan.count_rows()
-    if n_rows is not None:  # better said before the first pass than after it
-        check_space(n_rows * (3 * len(roles.features) + 20), scan.cache_folder)
-    scan = scan if is_classes else scan.with_numbers(roles.target)
-    scan = scan.with_numbers([*roles.offset, *((roles.weight,) if roles.weight else ())])
-    with reported(scan, is_verbose=is_verbose) as shown:
-        read = partial(
-            survey_rows, shown, roles, is_classes=is_classes, feature_types=feature_types, has_values=has_values
-        )
-        survey, n_own_rows = _survey_together(read, workers, is_classes=is_classes)
-    if survey.bad_rows.count:
-        warnings.warn(str(survey.bad_rows), NAEWarning, stacklevel=6)
-    crowded = [column.name for column in survey.columns if not column.levels.is_exact]
-    if crowded:
-        warnings.warn(
-            f"Columns with more levels than can be counted one by one: {crowded}. Their frequent levels are found by a "
-            "sketch; of the rare ones, those it does not name will count as unseen. Drop a column that names rows.",
-            NAEWarning,
-            stacklevel=6,
-        )
-    return scan, survey, n_own_rows
+def _make_plan(given: Given, workers: Workers, schema: Schema | None) -> "_Plan":
+    """Read the files once and return how to read them again."""
+    parameters, before = given.parameters, given.before
+    if parameters.encoder == "mlp":
+        raise ConfigError("encoder='mlp' needs its rows in memory; with a scan, leave encoder='piecewise'.")
+    if parameters.validation is not None:
+        raise ConfigError("validation must be None with a scan; pass eval_set=(X, y) to choose validation rows.")
+    found = survey_scan(given, workers)
+    survey, names = found.survey, found.roles.features
+    task = given.target.read_survey(survey, found.roles)
+    total = survey.weight if survey.is_whole else None
+    settings = given.settle(survey.n_rows, total=total, n_features=len(names))
+    if before is not None:
+        before.check(names, len(names), task)
+        schema = schema or before.model.schema
+    else:
+        own = survey.schema(**settings.table_sizes)
+        # Where levels were too many to be counted, the survey has said so.
+        known = [one for one, column in zip(own.features, survey.columns, strict=True) if column.levels.is_exact]
+        warn_of_names(known, [survey.n_rows] * len(known))
+        warn_of_rounding({c.name: c.rounded for c in survey.columns if c.rounded is not None})
+        schema = schema or own
+    return _Plan(given, found, schema, task, settings, Expected(given.owner, len(names), names), workers)
 
 
-def _survey_together(read: Callable[[], Findings], workers: Workers, *, is_classes: bool) -> tuple[Survey, int]:
-    """Survey this worker's rows and merge with what the others found; a complaint of one is raised by all."""
-    own: Findings | NAEError
-    try:
-        own = read()
-    except NAEError as error:
-        if workers.count == 1:
-            raise
-        own = error
-    found = workers.gather(own)
-    for one in found:
-        if isinstance(one, NAEError):
-            raise one
-    n_own_rows = found[workers.rank].n_rows
-    for other in found[1:]:
-        found[0].merge(other)
-    return found[0].survey(is_classes=is_classes), n_own_rows
+def _finish(plan: "_Plan", writer: "_Writer", validation: TrainingRows | None) -> Prepared:
+    """Return what was written, with what the workers counted together meanwhile."""
+    settings, survey, workers = plan.settings, plan.found.survey, plan.workers
+    found = concatenate(writer.held_out) if writer.held_out else validation
+    inputs = piecewise_inputs(plan.schema, settings.n_ramps)
+    place = place_fit(plan.given.parameters.device, settings, inputs, survey.n_rows)
+    own = CachedRows(writer.cache, writer.packing, place.device, slot_weight=plan.padded(writer.slot_weight))
+    source = own if workers.count == 1 else SharedRows(own, workers)
+    sample = workers.gather(writer.sample())
+    slot_weight = sum(workers.gather(writer.slot_weight))
+    n_held_out = writer.count_held_out() if found is None else len(found)
+    return Prepared(
+        plan.task,
+        settings,
+        plan.schema,
+        inputs,
+        source,
+        None if found is None else found.to(place.device),
+        Cells(np.concatenate([one[0] for one in sample]), np.concatenate([one[1] for one in sample])),
+        np.concatenate([one[2] for one in sample]),
+        place,
+        plan.given.draw_seed(),
+        _origin(plan, writer, n_rows=len(source), n_validation_rows=sum(workers.gather(n_held_out))),
+        None if plan.given.before is None else plan.given.before.state,
+        slot_weight,
+        is_split=bool(writer.held_out) and writer.is_whole,
+    )
 
 
-def read_roles(scan: Scan, y: Any, sample_weight: Any, offset: Any) -> Roles:
-    """Return which column of a scan is what."""
-
-    def names(given: Any, what: str) -> tuple[str, ...]:
-        found = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, (list, tuple)) else ()
-        if not found or not all(isinstance(name, str) for name in found):
-            raise ConfigError(
-                f"With a scan, {what} must be the name of a column; got {type(given).__name__}, as in "
-                f"fit(nae.scan(…), y='price')."
-            )
-        return tuple(scan.find(name) for name in found)
-
-    target = names(y, "y")
-    weight = None if sample_weight is None else names(sample_weight, "sample_weight")[0]
-    base = () if offset is None else names(offset, "offset")
-    others = {*target, *base, weight}
-    features = tuple(name for name in scan.columns if name not in others)
-    if not features:
-        raise DataError(f"The scan must have columns besides {sorted(name for name in others if name)}; it has none.")
-    return Roles(features, target, weight, base)
+def _origin(plan: "_Plan", writer: "_Writer", *, n_rows: int, n_validation_rows: int) -> Origin:
+    survey, roles, task = plan.found.survey, plan.found.roles, plan.task
+    has_baseline = bool(task.classes) or task.criterion.level is None  # quantiles of the target are not known
+    return Origin(
+        plan.expected,
+        target_names=roles.target,
+        offset_names=roles.offset or None,
+        n_rows=n_rows,
+        n_validation_rows=n_validation_rows,
+        data_sha256=writer.fingerprint.hexdigest() if plan.workers.count == 1 else None,
+        baseline=survey.baseline(link_named(task.loss.link)) if has_baseline else None,
+        n_bad_rows=survey.bad_rows.count,
+        n_unknown_rows=survey.bad_rows.n_unknown,
+    )
 
 
 class WithSchema:
@@ -126,9 +136,12 @@ class WithSchema:
 
     def __init__(self, inner: Checkpoints, schema: Schema) -> None:
         self.inner, self.schema = inner, schema
+
+    @staticmethod
+    def schema_in(inner: Checkpoints) -> Schema | None:
+        """Return the schema of the latest checkpoint, if there is one."""
         state = inner.latest()
-        if state is not None:
-            self.schema = Schema.from_dict(state.values["schema"], state.tensors["knots"].numpy())
+        return None if state is None else Schema.from_dict(state.values["schema"], state.tensors["knots"].numpy())
 
     def latest(self) -> RunState | None:
         return self.inner.latest()
@@ -139,103 +152,52 @@ class WithSchema:
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
-    """The cache, ready to train on, and what was counted while it was written."""
-
-    prepared: Prepared
-    n_validation_rows: int
-    fingerprint: str  # of this worker's rows
-
-
-@dataclass(frozen=True, eq=False)
-class ScanPlan:
+class _Plan:
     """Everything the second pass needs to know."""
 
-    scan: Scan
-    roles: Roles
-    survey: Survey
+    given: Given
+    found: Surveyed
     schema: Schema
     task: Task
     settings: Settings
-    class_weight: Array
-    n_own_rows: int  # of this worker; the survey is that of all
-    workers: Workers = ALONE
+    expected: Expected
+    workers: Workers
 
     @property
     def mean_weight(self) -> float:
-        """The mean weight of the rows, that of their classes included."""
-        if len(self.class_weight):
-            return float(self.survey.class_weight @ self.class_weight) / self.survey.n_rows
-        return self.survey.weight / self.survey.n_rows
+        """The mean weight of the rows, including that of their classes."""
+        survey, class_weight = self.found.survey, self.task.class_weight
+        if class_weight is not None:
+            return float(survey.class_weight @ class_weight) / survey.n_rows
+        return survey.weight / survey.n_rows
 
-    @contextmanager
-    def write(
-        self, random: np.random.RandomState, *, device: str, validation: Rows | None, is_verbose: bool
-    ) -> Iterator[Written]:
-        """Read the rows a second time, yield them as a cache, and take it away again."""
-        n_folds = None if validation is not None or self.survey.n_rows < 2 else self.settings.n_folds
-        is_held_out = validation is None and n_folds is None and self.survey.n_rows > 1
-        n_train = self._count_training_rows() if is_held_out else self.n_own_rows
-        starts = plan_blocks(n_train, self._count_batches(n_train), self.scan.block_rows)
-        packing = self._packing(has_folds=n_folds is not None, is_exact=len(starts) == 2)
-        fields = packing.fields()
-        with open_cache(fields, starts, folder=self.scan.cache_folder) as cache:
-            writer = _Writer(self, cache, packing, random, n_folds=n_folds, is_held_out=is_held_out)
-            size = n_train * sum(field.row_bytes for field in fields) / 1e9
-            with reported(self.scan, is_verbose=is_verbose) as scan:
-                for chunk in read_chunks(scan, self.roles, f"writing {size:.2f} GB to the cache"):
-                    writer.add(chunk)
-            if writer.n_rows < self.n_own_rows:
-                raise DataError("The files changed while they were read: the second pass found fewer rows.")
-            found = concatenate(writer.held_out) if writer.held_out else self._tensors(validation)
-            inputs = piecewise_inputs(self.schema, self.settings.n_ramps)
-            place = place_fit(device, self.settings, inputs, self.survey.n_rows)
-            source = CachedRows(cache, packing, place.device, slot_weight=self._padded(writer.slot_weight))
-            sample = self.workers.gather(writer.sample())
-            prepared = Prepared(
-                self.schema,
-                inputs,
-                source if self.workers.count == 1 else SharedRows(source, self.workers),
-                None if found is None else found.to(place.device),
-                Cells(np.concatenate([one[0] for one in sample]), np.concatenate([one[1] for one in sample])),
-                np.concatenate([one[2] for one in sample]),
-                place,
-                sum(self.workers.gather(writer.slot_weight)),
-                is_split=bool(writer.held_out) and writer.is_whole,
-            )
-            n_held_out = int(writer.fold_counts[: self.settings.network.n_members].sum()) if n_folds else 0
-            n_held_out = n_held_out if found is None else len(found)
-            yield Written(prepared, sum(self.workers.gather(n_held_out)), writer.fingerprint.hexdigest())
-
-    def _count_batches(self, n_own: int) -> int:
+    def count_batches(self, n_own: int) -> int:
         """Return the batches that this worker's training rows are cut into; shares too small are an error of all."""
         counts, batch_size = self.workers.gather(n_own), self.settings.training.batch_size
         check_shares(counts, max(1, round(sum(counts) / batch_size)))
         return max(1, min(n_own, round(n_own * self.workers.count / batch_size)))
 
-    def _padded(self, slot_weight: Array) -> Array:
+    def padded(self, slot_weight: Array) -> Array:
         """Return the weight at every slot of the padded tables, as training counts it: rows weigh one on average."""
         longest = max(feature.n_slots for feature in self.schema.features)
         found = np.zeros(len(self.schema) * longest)
         found[padded_slots(self.schema)] = slot_weight / self.mean_weight
         return found
 
-    def _tensors(self, rows: Rows | None) -> TrainingRows | None:
-        if rows is None:
-            return None
-        cells = self.schema.locate(rows.columns)
+    def encode(self, rows: Rows, cells: Cells) -> TrainingRows:
+        """Return rows as training sees them."""
         return to_tensors(rows, cells, self.schema, self.task, self.settings, mean_weight=self.mean_weight)
 
-    def _count_training_rows(self) -> int:
+    def count_training_rows(self) -> int:
         """Return how many rows are left when every chunk holds out its share, as scikit-learn rounds it."""
-        n_rows, size = self.n_own_rows, self.scan.block_rows
+        n_rows, size = self.found.n_own_rows, self.found.scan.block_rows
         chunks = [size] * (n_rows // size) + [n_rows % size] * (n_rows % size > 0)
         return sum(n - math.ceil(self.settings.validation_size * n) if n > 1 else n for n in chunks)
 
-    def _packing(self, *, has_folds: bool, is_exact: bool) -> Packing:
+    def packing(self, *, has_folds: bool, is_exact: bool) -> Packing:
         n_outputs, dtype = len(self.task.outputs), self.settings.dtype
         is_number = not self.task.loss.has_classes
-        has_base = bool(self.roles.offset) or not self.task.loss.is_scaled
+        has_base = bool(self.found.roles.offset) or not self.task.loss.is_scaled
         return Packing(
             n_features=len(self.schema),
             n_slots=max(feature.n_slots for feature in self.schema.features),
@@ -251,7 +213,7 @@ class ScanPlan:
     def locate(self, columns: Columns) -> Cells:
         """Return the cells of training rows; levels too rare for the sketch to name share the slot *other*."""
         cells = self.schema.locate(columns)
-        for i, (feature, column) in enumerate(zip(self.schema.features, self.survey.columns, strict=True)):
+        for i, (feature, column) in enumerate(zip(self.schema.features, self.found.survey.columns, strict=True)):
             if isinstance(feature, Category) and not column.levels.is_exact:
                 unseen, other = self.schema.offsets[i + 1] - 1, self.schema.offsets[i] + len(feature.levels)
                 cells.slot[:, i] = np.where(cells.slot[:, i] == unseen, other, cells.slot[:, i])
@@ -259,14 +221,13 @@ class ScanPlan:
 
     def rows(self, chunk: Chunk) -> tuple[Rows, AnyArray | None]:
         """Return a chunk with its target as numbers, and the class of every row."""
-        n_outputs = len(self.task.outputs)
-        is_per_class, is_mirrored = len(self.task.classes) > 2, self.task.is_mirrored
-        shift = read_offset(chunk.offset, len(chunk), n_outputs, is_per_class=is_per_class, is_mirrored=is_mirrored)
-        if not self.task.classes:
-            return Rows(chunk.columns, number_target(chunk, self.roles), chunk.weight, shift), None
-        codes = np.searchsorted(self.survey.classes, chunk.target[0])
-        weight = chunk.weight * self.class_weight[codes]
-        return Rows(chunk.columns, codes[:, None] if n_outputs == 1 else codes, weight, shift), codes
+        shift = self.task.read_offset(chunk.offset, len(chunk))
+        if self.task.class_weight is None:
+            return Rows(chunk.columns, number_target(chunk, self.found.roles), chunk.weight, shift), None
+        codes = np.searchsorted(self.found.survey.classes, chunk.target[0])
+        weight = chunk.weight * self.task.class_weight[codes]
+        is_single = len(self.task.outputs) == 1
+        return Rows(chunk.columns, codes[:, None] if is_single else codes, weight, shift), codes
 
 
 class _Writer:
@@ -274,7 +235,7 @@ class _Writer:
 
     def __init__(
         self,
-        plan: ScanPlan,
+        plan: _Plan,
         cache: RowCache,
         packing: Packing,
         random: np.random.RandomState,
@@ -285,7 +246,7 @@ class _Writer:
         self.plan, self.cache, self.packing, self.random = plan, cache, packing, random
         self.n_folds, self.is_held_out = n_folds, is_held_out
         self.shuffler = np.random.default_rng(random.randint(2**31 - 1) if cache.n_blocks > 1 else 0)
-        self.step = -(-plan.survey.n_rows // plan.scan.block_rows)  # every so many rows one is remembered
+        self.step = -(-plan.found.survey.n_rows // plan.found.scan.block_rows)  # every so many rows one is remembered
         self.n_rows = 0
         self.slot_weight = np.zeros(plan.schema.n_slots)
         self.fold_counts = np.zeros(n_folds or 1, dtype=np.int64)
@@ -296,7 +257,21 @@ class _Writer:
         self._slots: list[IntArray] = []
         self._fractions: list[Array] = []
 
-    def add(self, chunk: Chunk) -> None:
+    def write(self, n_train: int, *, is_verbose: bool) -> None:
+        """Read the rows a second time and write them all."""
+        size = n_train * sum(field.row_bytes for field in self.packing.fields()) / 1e9
+        found = self.plan.found
+        with reported(found.scan, is_verbose=is_verbose) as scan:
+            for chunk in read_chunks(scan, found.roles, f"writing {size:.2f} GB to the cache"):
+                self._add(chunk)
+        if self.n_rows < found.n_own_rows:
+            raise DataError("The files changed while they were read: the second pass found fewer rows.")
+
+    def count_held_out(self) -> int:
+        """Return how many rows are held out by one of the members."""
+        return int(self.fold_counts[: self.plan.settings.network.n_members].sum()) if self.n_folds else 0
+
+    def _add(self, chunk: Chunk) -> None:
         """Encode a chunk and write it."""
         rows, codes = self.plan.rows(chunk)
         self.fingerprint.update(rows.columns, rows.target, rows.weight)
@@ -305,9 +280,7 @@ class _Writer:
             folds = self._folds(rows, codes)
             rows = rows.with_folds(folds)
             self.fold_counts += np.bincount(folds, minlength=self.n_folds)
-        tensors = to_tensors(
-            rows, cells, self.plan.schema, self.plan.task, self.plan.settings, mean_weight=self.plan.mean_weight
-        )
+        tensors = self.plan.encode(rows, cells)
         weights = rows.weight
         if self.is_held_out and len(rows) > 1:
             tensors, cells, weights = self._hold_out(tensors, cells, weights, codes)
@@ -327,7 +300,7 @@ class _Writer:
     ) -> tuple[TrainingRows, Cells, Array]:
         settings = self.plan.settings
         held_out = random_rows(settings.validation_size, codes, len(weights), self.random)
-        n_expected = math.ceil(self.plan.survey.n_rows * settings.validation_size)
+        n_expected = math.ceil(self.plan.found.survey.n_rows * settings.validation_size)
         step = -(-n_expected // VALIDATION_ROWS) if self.cache.n_blocks > 1 else 1
         self.is_whole = step == 1
         self.held_out.append(tensors.take(torch.as_tensor(held_out[::step])))

@@ -1,17 +1,17 @@
 """``fit_members``: one model whose members are trained by Ray jobs of their own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import torch
 
-from nae._typing import AnyArray
 from nae.errors import ConfigError
 from nae.estimators import NAEClassifier, NAERegressor
-from nae.estimators.fitting import Fitted, Prepared, Task, fit_model
-from nae.estimators.settings import Settings
+from nae.estimators.fitting import Fitted, Run, fit_model
+from nae.estimators.given import State
+from nae.estimators.prepared import Prepared
 from nae.scale.cluster import cause_of, connect
 from nae.scale.merge import merge_fits
 from nae.scanning.scan import Scan
@@ -64,38 +64,17 @@ def fit_members(
     return estimator
 
 
-@dataclass(frozen=True, eq=False)
-class _Shared:
-    """What all jobs need, sent to the cluster once."""
-
-    prepared: Prepared
-    task: Task
-    settings: Settings
-    device: torch.device
-    options: Mapping[str, Any]
-
-
 def _train_apart(
-    prepared: Prepared,
-    task: Task,
-    settings: Settings,
-    *,
-    ray: Any,
-    resources: Mapping[str, float] | None,
-    device: torch.device,
-    seed: int,
-    n_jobs: int | None,
-    state: Mapping[str, AnyArray] | None,
-    **options: Any,
+    prepared: Prepared, run: Run, *, ray: Any, resources: Mapping[str, float] | None, device: torch.device
 ) -> Fitted:
     """Do the work of ``fit_model`` with one job per member."""
-    n_members = settings.network.n_members
+    n_members, state = prepared.settings.network.n_members, prepared.state
     wanted = _share_out(_read_resources(ray), n_members) if resources is None else dict(resources)
     n_cpus, n_gpus = wanted.pop("cpu", 1), wanted.pop("gpu", 0)
-    options |= {"n_jobs": n_jobs or max(1, int(n_cpus))}
-    shared = ray.put(_Shared(_move(prepared, torch.device("cpu")), task, settings, device, options))
+    run = replace(run, n_jobs=run.n_jobs or max(1, int(n_cpus)))
+    shared = ray.put((replace(_move(prepared, torch.device("cpu")), state=None), run))  # what all jobs need, sent once
     job = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus, resources=wanted)(_train_member)
-    jobs = [job.remote(shared, member, seed + member, _own_state(state, member)) for member in range(n_members)]
+    jobs = [job.remote(shared, member, _own_state(state, member), device) for member in range(n_members)]
     try:
         fits = ray.get(jobs)
     except BaseException as error:
@@ -105,15 +84,16 @@ def _train_apart(
     return merge_fits(fits, prepared.cells, prepared.weights, has_own_rows=prepared.validation is None)
 
 
-def _train_member(shared: _Shared, member: int, seed: int, state: dict[str, AnyArray] | None) -> Fitted:
+def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None, device: torch.device) -> Fitted:
     """Train one member on all rows but its fold, as a network of one member."""
-    prepared, settings = _move(shared.prepared, shared.device), shared.settings
+    prepared, run = shared
+    prepared, settings = _move(prepared, device), prepared.settings
     source = prepared.source
     if isinstance(source, TrainingRows) and source.fold is not None and settings.n_folds is not None:
         is_own = source.fold == member % settings.n_folds
         prepared = replace(prepared, source=replace(source, fold=(~is_own).long()))  # member 0 is the only one there
     settings = replace(settings, network=replace(settings.network, n_members=1))
-    return fit_model(prepared, shared.task, settings, seed=seed, state=state, **shared.options)
+    return fit_model(replace(prepared, settings=settings, seed=prepared.seed + member, state=state), run)
 
 
 def _move(prepared: Prepared, device: torch.device) -> Prepared:
@@ -126,7 +106,7 @@ def _move(prepared: Prepared, device: torch.device) -> Prepared:
     )
 
 
-def _own_state(state: Mapping[str, AnyArray] | None, member: int) -> dict[str, AnyArray] | None:
+def _own_state(state: State | None, member: int) -> State | None:
     """Return the network of one member, from those of all."""
     if state is None:
         return None

@@ -1,0 +1,110 @@
+"""The first pass over a scan: which column is what, and what stands in them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from nae._warnings import warn
+from nae.errors import ConfigError, DataError, NAEError
+from nae.estimators.given import Given
+from nae.scanning.cache import check_space
+from nae.scanning.chunks import Roles
+from nae.scanning.scan import Scan
+from nae.scanning.survey import Findings, Survey, survey_rows
+from nae.training.progress import pass_bar
+from nae.training.workers import Workers
+
+__all__ = ["Surveyed", "reported", "survey_scan"]
+
+
+@dataclass(frozen=True, eq=False)
+class Surveyed:
+    """A scan that has been read once."""
+
+    scan: Scan
+    """The scan as it is to be read again."""
+    roles: Roles
+    survey: Survey
+    """What all workers found."""
+    n_own_rows: int
+    """The rows of this worker."""
+
+
+@contextmanager
+def reported(scan: Scan, *, is_verbose: bool) -> Iterator[Scan]:
+    """Yield a scan that shows how far it was read, where that is wanted and nobody else shows it."""
+    with pass_bar(is_shown=is_verbose and scan.progress is None) as show:
+        yield scan if show is None else scan.with_progress(show)
+
+
+def survey_scan(given: Given, workers: Workers) -> Surveyed:
+    """Read the files once, together with the other workers."""
+    scan, roles, is_classes = given.X, _read_roles(given), given.target.has_classes
+    n_rows = scan.count_rows()
+    if n_rows is not None:  # better said before the first pass than after it
+        check_space(n_rows * (3 * len(roles.features) + 20), scan.cache_folder)
+    scan = scan if is_classes else scan.with_numbers(roles.target)
+    scan = scan.with_numbers([*roles.offset, *((roles.weight,) if roles.weight else ())])
+    with reported(scan, is_verbose=bool(given.parameters.verbose)) as shown:
+        read = partial(
+            survey_rows,
+            shown,
+            roles,
+            is_classes=is_classes,
+            feature_types=given.parameters.feature_types,
+            has_values=given.target.needs_values,
+        )
+        survey, n_own_rows = _survey_together(read, workers, is_classes=is_classes)
+    if survey.bad_rows.count:
+        warn(str(survey.bad_rows))
+    crowded = [column.name for column in survey.columns if not column.levels.is_exact]
+    if crowded:
+        warn(
+            f"Columns with more levels than can be counted one by one: {crowded}. Their frequent levels are found by a "
+            "sketch; of the rare ones, those it does not name will count as unseen. Drop a column that names rows."
+        )
+    return Surveyed(scan, roles, survey, n_own_rows)
+
+
+def _survey_together(read: Callable[[], Findings], workers: Workers, *, is_classes: bool) -> tuple[Survey, int]:
+    """Survey this worker's rows and merge with what the others found; a complaint of one is raised by all."""
+    own: Findings | NAEError
+    try:
+        own = read()
+    except NAEError as error:
+        if workers.count == 1:
+            raise
+        own = error
+    found = workers.gather(own)
+    for one in found:
+        if isinstance(one, NAEError):
+            raise one
+    n_own_rows = found[workers.rank].n_rows
+    for other in found[1:]:
+        found[0].merge(other)
+    return found[0].survey(is_classes=is_classes), n_own_rows
+
+
+def _read_roles(given: Given) -> Roles:
+    """Return which column of a scan is what."""
+    scan: Scan = given.X
+
+    def names(value: Any, what: str) -> tuple[str, ...]:
+        found = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, (list, tuple)) else ()
+        if not found or not all(isinstance(name, str) for name in found):
+            raise ConfigError(
+                f"With a scan, {what} must be the name of a column; got {type(value).__name__}, as in "
+                f"fit(nae.scan(…), y='price')."
+            )
+        return tuple(scan.find(name) for name in found)
+
+    target = names(given.y, "y")
+    weight = None if given.sample_weight is None else names(given.sample_weight, "sample_weight")[0]
+    base = () if given.offset is None else names(given.offset, "offset")
+    others = {*target, *base, weight}
+    features = tuple(name for name in scan.columns if name not in others)
+    if not features:
+        raise DataError(f"The scan must have columns besides {sorted(name for name in others if name)}; it has none.")
+    return Roles(features, target, weight, base)

@@ -1,0 +1,223 @@
+"""Targets: what is learned, read from a table in memory, from a scan or from an evaluation set."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from nae._typing import AnyArray, Array
+from nae._warnings import warn
+from nae.encoding import Columns
+from nae.encoding.beside import read_offset
+from nae.encoding.target import LARGEST, TargetMoments, check_domain, read_classes, read_numbers, robust_scale, to_array
+from nae.errors import ConfigError, DataError, did_you_mean
+from nae.estimators.rows import Rows, Task
+from nae.parameters import ClassParameters, NumberParameters
+from nae.training.assemble import Scale
+from nae.training.losses import ROBUST, Loss, make_loss
+
+if TYPE_CHECKING:
+    from nae.scanning.chunks import Roles
+    from nae.scanning.survey import Survey
+
+__all__ = ["ClassTarget", "NumberTarget", "Target"]
+
+_OPTIONS = {"quantile": "quantile", "huber": "huber_delta", "tweedie": "tweedie_power"}  # the parameter of a loss
+_ROUNDING = 4 * np.finfo(np.float64).eps  # what subtracting offsets leaves of equal numbers, as a share of their size
+
+
+class Target(ABC):
+    """What an estimator learns, and how it is read; abstract."""
+
+    has_classes: ClassVar[bool]
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether a scan must sketch the target's distribution, not only its moments."""
+        return False
+
+    @abstractmethod
+    def read(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
+        """Return the rows, and what is to be learned from those of positive weight."""
+
+    @abstractmethod
+    def read_again(self, y: Any, task: Task) -> AnyArray:
+        """Return the target of an evaluation set, in terms of the training target."""
+
+    @abstractmethod
+    def read_survey(self, survey: "Survey", roles: "Roles") -> Task:
+        """Return what is to be learned from a surveyed scan."""
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTarget(Target):
+    """One number per row, or several."""
+
+    given: NumberParameters
+    has_classes = False
+
+    @property
+    def needs_values(self) -> bool:
+        return self.given.loss in ROBUST
+
+    def read(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
+        loss = self._loss()
+        target = read_numbers(y, domain=loss.domain, is_used=weight > 0, features=columns.names)
+        values = target.values
+        shift = read_offset(offset, *values.shape)
+        rows = Rows(columns, values, weight, shift)
+        base = np.zeros_like(values) if shift is None else shift
+        kept = weight > 0
+        moments = TargetMoments.of(values[kept], base[kept], weight[kept])
+        scale = _scale(moments, is_scaled=loss.is_scaled)
+        if loss.name in ROBUST:
+            rest = (values[kept] - base[kept]).T
+            scale = _robust(scale, [robust_scale(column, weight[kept]) for column in rest])
+        return rows, Task(loss, scale, target.names)
+
+    def read_again(self, y: Any, task: Task) -> AnyArray:
+        values = read_numbers(y, domain=task.loss.domain).values
+        if values.shape[1] != len(task.outputs):
+            raise DataError(f"eval_set must have the {len(task.outputs)} targets of y; got {values.shape[1]}.")
+        return values
+
+    def read_survey(self, survey: "Survey", roles: "Roles") -> Task:
+        loss = self._loss()
+        check_domain(survey.least, loss.domain)
+        if survey.target is None:
+            raise DataError("A regression needs a target of numbers; the scan has none.")
+        scale = _scale(survey.target, is_scaled=loss.is_scaled)
+        if loss.name in ROBUST:
+            scale = _robust(scale, [robust_scale(*values.distribution()) for values in survey.target_values])
+        return Task(loss, scale, roles.target)
+
+    def _loss(self) -> Loss:
+        given = self.given
+        for owner, name in _OPTIONS.items():
+            value = getattr(given, name)
+            if given.loss != owner and value != getattr(NumberParameters, name):
+                warn(f"{name}={value!r} has no effect with loss={given.loss!r}; it belongs to loss={owner!r}.")
+        return make_loss(given.loss, quantile=given.quantile, power=given.tweedie_power, delta=given.huber_delta)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTarget(Target):
+    """One class per row, of two or more."""
+
+    given: ClassParameters
+    has_classes = True
+
+    def read(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
+        labels = to_array(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = column_or_1d(labels, warn=True)
+        is_kept = weight > 0
+        found = read_classes(labels[is_kept])
+        _check_discrete(labels[is_kept])
+        codes = np.zeros(len(labels), dtype=np.int64)
+        codes[is_kept] = found.codes
+        each = self._weights(found.classes, np.bincount(codes, weight).astype(np.float64))
+        count, weight = weight, weight * each[codes]
+        task = self._task(found.classes, np.bincount(codes, weight) / weight.sum(), each)
+        n_outputs = len(task.outputs)
+        shift = task.read_offset(offset, len(labels))
+        return Rows(columns, codes[:, None] if n_outputs == 1 else codes, weight, shift, count=count), task
+
+    def read_again(self, y: Any, task: Task) -> AnyArray:
+        known = [] if task.labels is None else task.labels.tolist()
+        code_of = {label: code for code, label in enumerate(known)}
+        labels = to_array(y).ravel().tolist()
+        unknown = [label for label in labels if label not in code_of]
+        if unknown:
+            raise DataError(
+                f"eval_set must hold only the training classes; got {unknown[0]!r}, the classes are {list(code_of)}."
+            )
+        codes = np.array([code_of[label] for label in labels], dtype=np.int64)
+        return codes[:, None] if len(code_of) == 2 else codes
+
+    def read_survey(self, survey: "Survey", roles: "Roles") -> Task:
+        if len(roles.target) != 1:
+            raise DataError(f"y must name one column of classes; got {list(roles.target)}.")
+        _check_discrete(survey.classes)
+        each = self._weights(survey.classes, survey.class_weight)
+        total = survey.class_weight * each
+        return self._task(survey.classes, total / total.sum(), each)
+
+    def _task(self, labels: AnyArray, prior: Array, each: Array) -> Task:
+        """Return what is learned, starting from the shares of the classes, with the weight of each."""
+        names = tuple(str(label) for label in labels.tolist())
+        if len(names) > 2 and self.given.positive_class is not None:
+            raise ConfigError(
+                f"positive_class is for two classes; y has {len(names)}, each with a score of its own. Leave it out."
+            )
+        if len(names) == 2:
+            centre = np.array([np.log(prior[1]) - np.log(prior[0])])
+            scale = Scale(centre, np.ones(1))
+            return Task(make_loss("logistic"), scale, (names[1],), names, labels, each, self._positive(labels))
+        centre = np.log(prior) - np.log(prior).mean()
+        return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names, labels, each)
+
+    def _positive(self, classes: AnyArray) -> str:
+        """Return the name of the class, of two, that the model is to speak for."""
+        given, labels = self.given.positive_class, classes.tolist()
+        found = [str(label) for label in labels if label == given or str(label) == str(given)]
+        if given is not None and not found:
+            raise ConfigError(
+                f"positive_class must be one of the classes {labels}; got {given!r}."
+                f"{did_you_mean(str(given), map(str, labels), is_listed=True)}"
+            )
+        return str(labels[1]) if given is None else found[0]
+
+    def _weights(self, classes: AnyArray, totals: Array) -> Array:
+        """Return one weight per class; 'balanced' gives all classes the same total weight."""
+        given, labels = self.given.class_weight, classes.tolist()
+        if given is None:
+            return np.ones(len(labels))
+        if isinstance(given, Mapping):
+            unknown = [label for label in given if label not in labels]
+            if unknown:
+                raise ConfigError(
+                    f"class_weight names the class {unknown[0]!r}, which y does not have; the classes are {labels}."
+                )
+            found = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
+            if not ((found >= 1 / LARGEST) & (found <= LARGEST)).all():
+                raise ConfigError(
+                    f"class_weight must hold positive numbers, from {1 / LARGEST:g} to {LARGEST:g}; "
+                    f"got {dict(given)!r}."
+                )
+            return found
+        if given != "balanced":
+            raise ConfigError(f"class_weight must be a dict, 'balanced' or None; got {given!r}.")
+        return np.asarray(totals.sum() / (len(labels) * totals))
+
+
+def _check_discrete(labels: AnyArray) -> None:
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise DataError(f"{error} For numbers, use NAERegressor.") from None
+
+
+def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
+    """Return where the score starts and how far it reaches: nowhere, where the target is constant."""
+    spread = np.sqrt(moments.variance)
+    is_constant = spread <= _ROUNDING * moments.size
+    if is_scaled:
+        return Scale(moments.mean, np.where(is_constant, 0.0, spread), moments.base)
+    # Beneath a logarithm the offset must be constant, too: its mean is then that of its exponentials.
+    is_constant &= np.isclose(moments.log_exposure, moments.level - moments.mean)
+    return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))
+
+
+def _robust(scale: Scale, found: Sequence[tuple[float, float]]) -> Scale:
+    """Return a scale with medians and spreads that outliers do not move; a spread of 0 stays what it was."""
+    centre, spread = np.array(found).T
+    return Scale(
+        np.where(scale.spread > 0, centre, scale.centre),
+        np.where((scale.spread > 0) & (spread > 0), spread, scale.spread),
+        scale.base,
+    )

@@ -1,0 +1,377 @@
+"""The parameters of both estimators in one table: type, rule, default and meaning.
+
+The estimators check what they are given against it. Their docstrings and the table in ``docs/fitting.md`` are made from
+it, and a test compares it with their signatures, which repeat names and defaults so that an editor can show them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
+
+from nae.errors import ConfigError, did_you_mean
+
+__all__ = [
+    "ClassParameters",
+    "Device",
+    "Encoder",
+    "Entry",
+    "Gate",
+    "LossName",
+    "Normalization",
+    "NumberParameters",
+    "Parameters",
+    "Rule",
+    "Variant",
+]
+
+Variant = Literal["nae", "nae-e", "nae-d"]
+Encoder = Literal["piecewise", "mlp"]
+Gate = Literal["auto", "additive", "low-rank", "deep", "diagonal"]
+Normalization = Literal["layer", "batch"]
+Device = Literal["auto", "cpu", "cuda"]
+LossName = Literal["squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The numbers that a parameter may be."""
+
+    low: float
+    high: float | None = None
+    is_open: bool = False
+    """Whether ``low`` itself is excluded."""
+    is_open_above: bool = False
+    """Whether ``high`` itself is excluded."""
+    is_whole: bool = False
+
+    def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, Integral if self.is_whole else Real) or isinstance(value, bool):
+            return False
+        number = float(value)
+        is_above = number > self.low if self.is_open else number >= self.low
+        if self.high is None:
+            return is_above
+        return is_above and (number < self.high if self.is_open_above else number <= self.high)
+
+    def __str__(self) -> str:
+        low = f"{'(' if self.is_open else '['}{self.low:g}"
+        high = "∞)" if self.high is None else f"{self.high:g}{')' if self.is_open_above else ']'}"
+        return f"{'a whole number' if self.is_whole else 'a number'} in {low}, {high}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter may be: one of some words, a number of an interval, None; or an object, checked when it is read.
+
+    ``kind`` is the type that the docstring shows.
+    """
+
+    kind: str
+    interval: Interval | None = None
+    words: tuple[str, ...] = ()
+    may_be_none: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise an error that says the rule, unless the value follows it."""
+        if self.interval is None and not self.words:
+            return
+        if (value is None and self.may_be_none) or (isinstance(value, str) and value in self.words):
+            return
+        if self.interval is None:
+            hint = did_you_mean(value, self.words)
+            raise ConfigError(f"{name} must be one of {list(self.words)}; got {value!r}.{hint}")
+        if value not in self.interval:
+            raise ConfigError(f"{name} must be {self}; got {value!r}.")
+
+    def __str__(self) -> str:
+        parts = [str(self.interval), *map(repr, self.words), *["None"] * self.may_be_none]
+        return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"
+
+
+def _number(low: float, high: float | None = None, *, or_none: bool = False, **interval: bool) -> Rule:
+    kind = "int" if interval.get("is_whole") else "float"
+    return Rule(f"{kind} or None" if or_none else kind, Interval(low, high, **interval), may_be_none=or_none)
+
+
+def _words(options: Any) -> Rule:
+    found = get_args(options)
+    return Rule(f"{{{', '.join(map(repr, found))}}}", words=found)
+
+
+_COUNT = _number(1, is_whole=True)
+_COUNT_OR_NONE = _number(1, is_whole=True, or_none=True)
+_WEIGHT = _number(0)
+_WEIGHT_OR_NONE = _number(0, or_none=True)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the table says of a parameter besides its type."""
+
+    name: str
+    default: Any
+    rule: Rule
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Parameters; abstract. A type is annotated with a rule, or the name of a type checked elsewhere, and a text."""
+
+    @classmethod
+    @cache
+    def entries(cls) -> tuple[Entry, ...]:
+        """Return what the table says of every parameter."""
+        hints = get_type_hints(cls, include_extras=True)
+        found = []
+        for one in fields(cls):
+            rule, text = hints[one.name].__metadata__
+            rule = rule if isinstance(rule, Rule) else Rule(rule)
+            found.append(Entry(one.name, one.default, rule, " ".join(text.split())))
+        return tuple(found)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
+        """Return those of the given parameters that this table has. The first one that breaks its rule is an error."""
+        for entry in cls.entries():
+            entry.rule.check(entry.name, given[entry.name])
+        return cls(**{entry.name: given[entry.name] for entry in cls.entries()})
+
+
+@dataclass(frozen=True, eq=False)
+class NumberParameters(_Table):
+    """The parameters that only ``NAERegressor`` has."""
+
+    loss: Annotated[
+        LossName,
+        _words(LossName),
+        "The loss that training minimises. 'poisson', 'gamma' and 'tweedie' predict through a log link: contributions "
+        "multiply.",
+    ] = "squared"
+    quantile: Annotated[
+        float,
+        "float",
+        "The quantile to predict, with ``loss='quantile'``.",
+    ] = 0.5
+    huber_delta: Annotated[
+        float,
+        "float",
+        """Residual at which ``loss='huber'`` turns linear, in units of the target's spread. The spread is the range
+        without the lowest and the highest tenth, divided by 2.563: for a normal target that is its standard deviation,
+        and outliers do not move it. Where that range is 0, the standard deviation is used.""",
+    ] = 1.35
+    tweedie_power: Annotated[
+        float,
+        "float",
+        "The power of ``loss='tweedie'``, between 1 and 2.",
+    ] = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class ClassParameters(_Table):
+    """The parameters that only ``NAEClassifier`` has."""
+
+    class_weight: Annotated[
+        Any,
+        "dict, 'balanced' or None",
+        """Weights of the classes, multiplied with ``sample_weight`` during training; with 'balanced', all classes have
+        the same total weight. ``predict`` uses them, too. Probabilities do not follow them: a rare class stays rare.
+        ``class_weight_`` says how to get the weighted probabilities.""",
+    ] = None
+    positive_class: Annotated[
+        Any,
+        "label or None",
+        """The class, of two, that the model speaks for: scores, contributions, bounds, explanations, reports and
+        offsets are evidence for it. If None, the second of ``classes_``. It changes no probability, and it does not
+        change the order of ``classes_``, of the columns of ``predict_proba``, or the sign of ``decision_function``.""",
+    ] = None
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters(_Table):
+    """The parameters that both estimators have."""
+
+    additivity: Annotated[
+        float | Literal["auto"] | None,
+        Rule("float, 'auto' or None", Interval(0, 1), ("auto",), may_be_none=True),
+        """The least share of each contribution's variance that the feature's own value must explain, on average over
+        the features (:func:`nae.metrics.additivity`). 1 is a GAM. 'auto' takes the most additive model whose validation
+        loss is within one standard error of the best. If None, nothing is asked for.""",
+    ] = None
+    variant: Annotated[
+        Variant,
+        _words(Variant),
+        """'nae' routes by softmax, 'nae-e' gives equal weights to the active experts, and 'nae-d' has gates that see
+        only their own feature.""",
+    ] = "nae"
+    encoder: Annotated[
+        Encoder,
+        _words(Encoder),
+        "'piecewise' evaluates the network at the knots, on piecewise-linear inputs; 'mlp' is the paper's network, "
+        "evaluated on rows.",
+    ] = "piecewise"
+    gate: Annotated[
+        Gate,
+        _words(Gate),
+        "How features choose each other's experts. 'auto' is 'additive' or 'low-rank', whichever is cheaper.",
+    ] = "auto"
+    n_experts: Annotated[
+        int | None,
+        _COUNT_OR_NONE,
+        """Experts per feature, the paper's K. If None: 8, or 16 with up to 64 features and either 32,000 rows or more
+        (10,000 for classes) or, for numbers, a given ``additivity``; 64 for 'nae-d'. With ``additivity=1`` it is always
+        1.""",
+    ] = None
+    n_active: Annotated[
+        int | None,
+        _COUNT_OR_NONE,
+        "Experts that take part at a time, the paper's C. If None: all of them, or half of them for 'nae-e'.",
+    ] = None
+    n_members: Annotated[
+        int,
+        _COUNT,
+        "Networks that are trained side by side and averaged. Each one is validated on rows of its own.",
+    ] = 8
+    n_knots: Annotated[
+        int | None,
+        _number(2, is_whole=True, or_none=True),
+        """Most knots of a number, and most levels of a category before the rare ones share one. If None: 128; fewer
+        knots with more than 64 features or fewer than 512 rows; twice as many knots for an additive model with 10,000
+        rows or more.""",
+    ] = None
+    n_ramps: Annotated[
+        int | None,
+        _COUNT_OR_NONE,
+        "Resolution of the piecewise-linear input. If None: 48, or 64 for an additive model with 10,000 rows or more.",
+    ] = None
+    n_blocks: Annotated[
+        int,
+        _COUNT,
+        "Depth of the encoders.",
+    ] = 2
+    hidden_dim: Annotated[
+        int | None,
+        _COUNT_OR_NONE,
+        """Width of the encoders. If None: 32, or 64 with up to 64 features and 32,000 rows or more (10,000 for
+        classes).""",
+    ] = None
+    gate_rank: Annotated[
+        int,
+        _COUNT,
+        "Width of a low-rank or deep gate.",
+    ] = 64
+    normalization: Annotated[
+        Normalization,
+        _words(Normalization),
+        "Norm of the blocks of ``encoder='mlp'``.",
+    ] = "layer"
+    variation_penalty: Annotated[
+        float,
+        _WEIGHT,
+        "Weight of the spread of the experts, the paper's lambda.",
+    ] = 0.1
+    output_penalty: Annotated[
+        float | None,
+        _WEIGHT_OR_NONE,
+        """Weight of the mean square of the contributions. If None: 0, or 0.01 with a given ``additivity``, so that
+        contributions do not reach it by growing and cancelling each other.""",
+    ] = None
+    context_penalty: Annotated[
+        float | None,
+        _WEIGHT_OR_NONE,
+        """Weight of the context's share of the contributions' variance. If None: 0.05, or 0 with ``encoder='mlp'``.
+        With a given ``additivity``, it grows until the target is met.""",
+    ] = None
+    expert_dropout: Annotated[
+        float | None,
+        _number(0, 1, is_open_above=True, or_none=True),
+        """Share of the experts' weights that is dropped in training. If None: 0.1 for classes with ``variant='nae'``,
+        else 0. Nothing is dropped with a given ``additivity`` or with up to 256 rows.""",
+    ] = None
+    encoder_dropout: Annotated[
+        float,
+        _number(0, 1, is_open_above=True),
+        "Share of the hidden units that is dropped in training; only with ``encoder='mlp'``.",
+    ] = 0.0
+    weight_decay: Annotated[
+        float | None,
+        _WEIGHT_OR_NONE,
+        "Weight decay of AdamW. If None: 0.1, and up to 1 with many pairs of features per row.",
+    ] = None
+    learning_rate: Annotated[
+        float,
+        _number(0, is_open=True),
+        "Learning rate of AdamW. It stays until the validation loss stops improving, then falls to zero.",
+    ] = 5e-3
+    batch_size: Annotated[
+        int | None,
+        _COUNT_OR_NONE,
+        "Rows per step. If None: 256; 512 from 8,000 rows on; 1,024 from 100,000 rows on.",
+    ] = None
+    max_epochs: Annotated[
+        int | None,
+        _COUNT_OR_NONE,
+        "Most passes over the rows. If None: as many as 12,000 steps need, at least 8.",
+    ] = None
+    early_stopping_rounds: Annotated[
+        int | None,
+        _COUNT_OR_NONE,
+        """Patience: epochs without a better validation loss before the learning rate falls and training ends. If None,
+        it follows from the number of rows.""",
+    ] = None
+    validation_size: Annotated[
+        float,
+        _number(0, 1, is_open=True, is_open_above=True),
+        """Share of the rows that is held out to choose the best epoch. Rows are split into round(1 / validation_size)
+        folds, at least two; member i holds out fold i mod n. With up to 256 rows, the content of a row decides its
+        fold, so that a weight of 2 gives the same model as the row twice.""",
+    ] = 0.125
+    validation: Annotated[
+        Any,
+        "splitter, indices or None",
+        "Rows to hold out instead: a scikit-learn splitter (its first split), indices or a mask.",
+    ] = None
+    time_limit: Annotated[
+        float | None,
+        _number(0, is_open=True, or_none=True),
+        "Seconds after which training stops at the end of an epoch and keeps the best one.",
+    ] = None
+    feature_types: Annotated[
+        Mapping[str, str] | Sequence[str] | None,
+        "dict, list or None",
+        "'number', 'boolean' or 'category' by column name, or one word per column. If None, the types of the columns "
+        "decide.",
+    ] = None
+    callbacks: Annotated[
+        Sequence[Callable[..., Any]] | None,
+        "list of callables or None",
+        """Functions that are called after every epoch with the keywords ``epoch, n_epochs, loss, validation,
+        additivity, seconds``. One that returns True or 'stop' ends training.""",
+    ] = None
+    verbose: Annotated[
+        bool | int,
+        "bool",
+        "Show a progress bar.",
+    ] = False
+    warm_start: Annotated[
+        bool,
+        "bool",
+        "Start the next fit from the weights of this one.",
+    ] = False
+    random_state: Annotated[
+        Any,
+        "int, RandomState or None",
+        "Random seed. The same seed gives the same model, bit for bit, on one machine.",
+    ] = None
+    n_jobs: Annotated[
+        int | None,
+        "int or None",
+        "Number of threads.",
+    ] = None
+    device: Annotated[
+        Device,
+        "{'auto', 'cpu', 'cuda'}",
+        "Where to train. 'auto' takes a GPU if it is faster.",
+    ] = "auto"
