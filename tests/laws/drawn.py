@@ -13,7 +13,7 @@ __all__ = ["models", "models_with_tables"]
 
 
 @st.composite
-def models(draw: st.DrawFn, *, gates: tuple[str, ...] = GATES, max_experts: int = 4) -> TableModel:
+def models(draw: st.DrawFn, *, gates: tuple[str, ...] = tuple(GATES), max_experts: int = 4) -> TableModel:
     """Draw a model: the shape by hypothesis, which shrinks it, the numbers from a seed."""
     n_experts = draw(st.integers(1, max_experts))
     return make_model(
@@ -32,7 +32,7 @@ def models(draw: st.DrawFn, *, gates: tuple[str, ...] = GATES, max_experts: int 
 
 @st.composite
 def models_with_tables(
-    draw: st.DrawFn, *, gates: tuple[str, ...] = GATES, max_experts: int = 4
+    draw: st.DrawFn, *, gates: tuple[str, ...] = tuple(GATES), max_experts: int = 4
 ) -> tuple[TableModel, Columns]:
     """Draw a model and a table of up to twenty rows for it."""
     model = draw(models(gates=gates, max_experts=max_experts))

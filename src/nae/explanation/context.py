@@ -84,7 +84,7 @@ def _hidden_slopes(gate: MeanGate, cells: Cells) -> Array:
     """Return the mean gradient of every contribution along its way, by the gate's hidden values: (B, F, H, O, M)."""
     model = gate.model
     experts = np.ascontiguousarray(interpolate(model.experts, cells).transpose(0, 2, 3, 1, 4))  # (B, K, O, F, M)
-    if model.gate.kind == "deep":
+    if not model.gate.is_additive:
         return _deep_slopes(gate, cells, experts)
     start, end = gate.logits(cells), model.gate.logits(cells)
     slopes = np.zeros(experts.shape, dtype=experts.dtype)

@@ -108,7 +108,7 @@ def explain_interaction(
         classes=model.classes,
         link=model.link.name,
         isolation=isolation,
-        is_exact=model.gate.kind != "deep",
+        is_exact=model.gate.is_additive,
         note=_note(model, isolation, has_rows=cells is not None),
         contributions=isolated.contributions(cells),
         support=None if cells is None else row_counts(chosen, lines, cells),
@@ -130,7 +130,7 @@ class _Isolated:
 
     def contributions(self, cells: Cells | None) -> Array:
         """Return the contributions of the named features, (feature, value, value[, value], output)."""
-        is_averaged = self.model.gate.kind == "deep" and self.isolation == "mean"
+        is_averaged = not self.model.gate.is_additive and self.isolation == "mean"
         others = self._draw_others(cells) if is_averaged else self._held_others()[None]
         out = np.zeros((len(self.chosen), *self.shape, self.model.n_outputs))
         for at in range(len(self.chosen)):
@@ -149,7 +149,7 @@ class _Isolated:
         model, gate, i = self.model, self.model.gate, self.chosen[at]
         is_paper = self.isolation == "paper"
         own = slice(i, None, model.n_features)  # logits are ordered (expert, feature)
-        if gate.kind == "diagonal":
+        if not gate.sums_features:
             term = self._along(interpolate(gate.terms, self.lines[at])[:, 0], at)
             return np.zeros_like(term) if is_paper else term + gate.bias[own]
         hidden = np.zeros((*(1,) * len(self.lines), *gate.terms.shape[1:]), dtype=gate.terms.dtype)
@@ -159,7 +159,7 @@ class _Isolated:
         hidden = hidden if is_paper else hidden + held
         if gate.mix is None or gate.mix_bias is None:
             return np.asarray(hidden[..., own, :])
-        active = np.maximum(hidden, 0.0) if gate.kind == "deep" else hidden
+        active = hidden if gate.is_additive else np.maximum(hidden, 0.0)
         flat = active.reshape(-1, *active.shape[-2:]).transpose(2, 0, 1)  # (M, point, H)
         mixed = np.matmul(flat, gate.mix[:, :, own]).transpose(1, 2, 0)
         logits = mixed.reshape(*active.shape[:-2], model.n_experts, model.n_members)
@@ -174,7 +174,7 @@ class _Isolated:
         """Return bias plus the mean gate terms of the features not named, (width, member)."""
         means = require_statistics(self.model).gate_mean
         others = [j for j in range(self.model.n_features) if j not in self.chosen]
-        if self.model.gate.kind == "diagonal":
+        if not self.model.gate.sums_features:
             return self.model.gate.bias
         return np.asarray(means[others].sum(axis=0) + self.model.gate.bias, dtype=self.model.gate.terms.dtype)
 
@@ -203,9 +203,9 @@ class _Isolated:
 
 def _note(model: TableModel, isolation: str, *, has_rows: bool) -> str:
     if isolation == "paper":
-        exact = "" if model.gate.kind != "deep" else " A deep gate is no sum over features, so this is one slice of it."
+        exact = "" if model.gate.is_additive else " A deep gate is no sum over features, so this is one slice of it."
         return f"Only the named features' gate terms, without bias and own term.{exact}"
-    if model.gate.kind == "deep":
+    if not model.gate.is_additive:
         whence = "the given rows" if has_rows else "their training frequencies, independently"
         return f"A deep gate: averaged over {_DRAWS} contexts of the other features, drawn from {whence}; not exact."
     return "Exact, with all other features' gate terms held at their training mean."

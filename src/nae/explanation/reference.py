@@ -21,7 +21,7 @@ __all__ = ["MeanGate", "all_slots", "has_context", "mean_terms", "require_statis
 
 def has_context(model: TableModel) -> bool:
     """Return whether other features can change a contribution at all."""
-    return model.n_experts > 1 and model.n_features > 1 and model.gate.kind != "diagonal"
+    return model.n_experts > 1 and model.n_features > 1 and model.gate.sums_features
 
 
 def require_statistics(model: TableModel) -> Statistics:
@@ -66,9 +66,9 @@ class MeanGate:
     def logits(self, cells: Cells) -> Array:
         """Return the reference logits, (row, expert, feature, member)."""
         gate = self.model.gate
-        if gate.kind == "diagonal":
+        if not gate.sums_features:
             return gate.logits(cells)
-        if gate.kind == "deep":
+        if not gate.is_additive:
             return self.mix(np.maximum(self.own_hidden(cells), 0.0))
         return np.ascontiguousarray(interpolate(self._slot_logits, cells).transpose(0, 2, 1, 3))
 

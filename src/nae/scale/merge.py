@@ -10,7 +10,8 @@ from nae._typing import Array
 from nae.encoding import Cells
 from nae.estimators.fitting import Fitted
 from nae.explanation.statistics import gather_statistics
-from nae.tables import GateTables, TableModel
+from nae.tables import TableModel
+from nae.tables.gates import MEMBER_AXES, GateTables
 from nae.tables.summary import TrainingSummary
 from nae.training.history import Epoch, History
 
@@ -33,21 +34,16 @@ def merge_models(models: Sequence[TableModel]) -> TableModel:
 
     Score, contributions and bounds are means over members, so those of the whole are the means of the models'.
     """
-    first, gates = models[0], [model.gate for model in models]
-    mixes = [gate.mix for gate in gates if gate.mix is not None]
-    mix_biases = [gate.mix_bias for gate in gates if gate.mix_bias is not None]
-    gate = GateTables(
-        first.gate.kind,
-        np.concatenate([gate.terms for gate in gates], axis=-1),
-        np.concatenate([gate.bias for gate in gates], axis=-1),
-        np.concatenate(mixes) if mixes else None,  # the one table whose first axis counts members
-        np.concatenate(mix_biases, axis=-1) if mix_biases else None,
-    )
+    first = models[0]
+    gate = {
+        name: np.concatenate([model.gate.arrays[name] for model in models], axis=MEMBER_AXES[name])
+        for name in first.gate.arrays
+    }
     shares = np.array([model.n_members for model in models], dtype=np.float64)
     return replace(
         first,
         experts=np.concatenate([model.experts for model in models], axis=-1),
-        gate=gate,
+        gate=GateTables(first.gate.kind, **gate),
         intercept=np.average([model.intercept for model in models], axis=0, weights=shares),
         statistics=None,
         training=TrainingSummary(),

@@ -120,11 +120,8 @@ def _arrays_of(model: TableModel) -> dict[str, AnyArray]:
         "knots": model.schema.knots,
         "experts": model.experts,
         "intercept": model.intercept,
-        "gate.terms": model.gate.terms,
-        "gate.bias": model.gate.bias,
+        **{f"gate.{name}": array for name, array in model.gate.arrays.items()},
     }
-    if model.gate.mix is not None and model.gate.mix_bias is not None:
-        arrays |= {"gate.mix": model.gate.mix, "gate.mix_bias": model.gate.mix_bias}
     if model.statistics is not None:
         arrays |= {f"statistics.{name}": value for name, value in model.statistics.to_arrays().items()}
     return {name: np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")) for name, value in arrays.items()}
@@ -161,17 +158,11 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
     has_statistics = any(name.startswith("statistics.") for name in arrays)
     check_arrays(arrays, _TABLES + (_STATISTICS if has_statistics else ()))
     schema = Schema.from_dict(header["schema"], arrays["knots"].reshape(-1))
-    statistics = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith("statistics.")}
+    statistics = _parts(arrays, "statistics")
     model = TableModel(
         schema=schema,
         experts=arrays["experts"],
-        gate=GateTables(
-            header["gate"],
-            arrays["gate.terms"],
-            arrays["gate.bias"],
-            arrays.get("gate.mix"),
-            arrays.get("gate.mix_bias"),
-        ),
+        gate=GateTables(header["gate"], **_parts(arrays, "gate")),
         routing=ROUTINGS[header["routing"]["name"]](header["routing"]["n_active"]),
         intercept=arrays["intercept"],
         link=LINKS[header["link"]],
@@ -183,6 +174,11 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
     )
     check_model(model)
     return model
+
+
+def _parts(arrays: dict[str, AnyArray], whole: str) -> dict[str, AnyArray]:
+    """Return the arrays that belong to a part of the model, by their names within it."""
+    return {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{whole}.")}
 
 
 def _digest(content: bytes) -> str:

@@ -45,7 +45,7 @@ def check_header(header: dict[str, Any]) -> None:
         _check_weights(header["class_weight"], len(header["classes"]))
     _check_keys(header["routing"], {"name": str, "n_active": int}, "The routing")
     for what, name, known in (
-        ("gate", header["gate"], GATES),
+        ("gate", header["gate"], tuple(GATES)),
         ("link", header["link"], tuple(LINKS)),
         ("routing", header["routing"]["name"], tuple(ROUTINGS)),
     ):
@@ -91,7 +91,7 @@ def check_model(model: TableModel) -> None:
         "experts": (model.experts, (slots, experts, outputs, members)),
         "intercept": (model.intercept, (outputs,)),
         "gate.terms": (model.gate.terms, (slots, width, members)),
-        "gate.bias": (model.gate.bias, (logits if model.gate.kind == "diagonal" else width, members)),
+        "gate.bias": (model.gate.bias, (width if model.gate.sums_features else logits, members)),
     }
     expected |= _mix_shapes(model, width, logits, members)
     if model.statistics is not None:
@@ -116,13 +116,13 @@ def _mix_shapes(
     model: TableModel, width: int, logits: int, members: int
 ) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
     gate, experts = model.gate, model.n_experts
-    if gate.kind in ("low-rank", "deep"):
+    if gate.multiplies:
         if gate.mix is None or gate.mix_bias is None:
             raise FormatError(f"A {gate.kind} gate must have 'gate.mix' and 'gate.mix_bias'.")
         return {"gate.mix": (gate.mix, (members, width, logits)), "gate.mix_bias": (gate.mix_bias, (logits, members))}
     if gate.mix is not None:
         raise FormatError(f"The {gate.kind} gate must not have 'gate.mix'.")
-    if width != (experts if gate.kind == "diagonal" else logits):
+    if width != (logits if gate.sums_features else experts):
         raise FormatError(f"The {gate.kind} gate's terms do not fit {experts} experts; got width {width}.")
     return {}
 

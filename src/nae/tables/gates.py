@@ -1,23 +1,28 @@
 """Gates: the tables that turn a row's cells into logits.
 
-additive    logits = bias + sum over features of the interpolated terms                   terms (T, K*F, M)
-low-rank    the same sum in a space of H numbers, then a linear map to the logits          terms (T, H, M)
-deep        as low-rank, with a ReLU in between
-diagonal    each feature's own terms alone                                                 terms (T, K, M)
+additive    the logits are a bias plus the sum of the terms of all features       terms (T, K*F, M)
+low-rank    that sum has H numbers, which a matrix turns into the logits          terms (T, H, M)
+deep        as low-rank, with a ReLU before the matrix                            terms (T, H, M)
+diagonal    the terms of a feature are the logits of its own experts              terms (T, K, M)
 """
 
 from dataclasses import dataclass
-
-import numpy as np
+from functools import cached_property
 
 from nae._typing import Array
 from nae.encoding.cells import Cells
-from nae.tables.lookup import interpolate, interpolate_sum
+from nae.tables.steps import Change, Multiply, OwnTerms, Rectify, SumTerms, Terms
 
-__all__ = ["GATES", "GateTables"]
+__all__ = ["GATES", "MEMBER_AXES", "GateTables"]
 
-_ONE_THREAD = 2**18  # multiplications of a product; for larger ones BLAS starts threads, which wait for each other
-GATES = ("additive", "low-rank", "deep", "diagonal")
+# The steps of every gate by its name. What depends on the kind of gate is asked of its steps.
+GATES: dict[str, tuple[type[Terms], *tuple[type[Change], ...]]] = {
+    "additive": (SumTerms,),
+    "low-rank": (SumTerms, Multiply),
+    "deep": (SumTerms, Rectify, Multiply),
+    "diagonal": (OwnTerms,),
+}
+MEMBER_AXES = {"terms": 2, "bias": 1, "mix": 0, "mix_bias": 1}  # which axis of an array counts the members
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,40 +32,49 @@ class GateTables:
     kind: str
     terms: Array  # (slot, width, member)
     bias: Array  # (width, member); diagonal: (expert * feature, member)
-    mix: Array | None = None  # (member, width, expert * feature), low-rank and deep
-    mix_bias: Array | None = None  # (expert * feature, member), low-rank and deep
+    mix: Array | None = None  # (member, width, expert * feature), for a gate that multiplies
+    mix_bias: Array | None = None  # (expert * feature, member), for a gate that multiplies
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The arrays by name, without those that this gate does not have."""
+        found = {name: getattr(self, name) for name in MEMBER_AXES}
+        return {name: array for name, array in found.items() if array is not None}
+
+    @property
+    def sums_features(self) -> bool:
+        """Whether the terms of all features are added up. If not, no feature changes another one's logits."""
+        return SumTerms in GATES[self.kind]
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether a matrix follows the terms."""
+        return Multiply in GATES[self.kind]
 
     @property
     def is_additive(self) -> bool:
         """Whether the logits are a sum of functions of one feature each."""
-        return self.kind != "deep"
+        return all(step.is_linear for step in self.changes)
+
+    @cached_property
+    def first(self) -> Terms:
+        """The first step."""
+        return GATES[self.kind][0].of(self)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """The steps after the first one."""
+        return tuple(step.of(self) for step in GATES[self.kind][1:])
 
     def hidden(self, cells: Cells) -> Array:
-        """Return bias plus summed terms, (row, width, member)."""
-        if self.kind == "diagonal":
-            own = interpolate(self.terms, cells)  # (B, F, K, M)
-            n_rows, n_features, n_experts, n_members = own.shape
-            return own.transpose(0, 2, 1, 3).reshape(n_rows, n_experts * n_features, n_members) + self.bias
-        total = interpolate_sum(self.terms, cells)
-        total += self.bias
-        return total
-
-    def to_logits(self, hidden: Array, n_features: int) -> Array:
-        """Return the logits of hidden values, (row, expert, feature, member)."""
-        n_rows, _, n_members = hidden.shape
-        if self.mix is None or self.mix_bias is None:
-            return hidden.reshape(n_rows, hidden.shape[1] // n_features, n_features, n_members)
-        active = np.maximum(hidden, 0.0) if self.kind == "deep" else hidden
-        by_member = np.ascontiguousarray(active.transpose(2, 0, 1))
-        n_logits = self.mix.shape[2]
-        mixed = np.empty((n_members, n_rows, n_logits), dtype=np.result_type(hidden, self.mix))
-        step = max(1, _ONE_THREAD // (n_logits * self.mix.shape[1]))
-        for start in range(0, n_rows, step):
-            rows = slice(start, start + step)
-            np.matmul(by_member[:, rows], self.mix, out=mixed[:, rows])
-        mixed += self.mix_bias.T[:, None]
-        return mixed.reshape(n_members, n_rows, n_logits // n_features, n_features).transpose(1, 2, 3, 0)
+        """Return the values after the first step, (row, unit, member)."""
+        return self.first.look_up(cells)
 
     def logits(self, cells: Cells) -> Array:
         """Return the logits of every row, (row, expert, feature, member)."""
-        return self.to_logits(self.hidden(cells), cells.slot.shape[1])
+        values = self.hidden(cells)
+        for step in self.changes:
+            values = step.apply(values)
+        n_rows, n_logits, n_members = values.shape
+        n_features = cells.slot.shape[1]
+        return values.reshape(n_rows, n_logits // n_features, n_features, n_members)

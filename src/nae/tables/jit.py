@@ -4,8 +4,8 @@ Import this module through :mod:`nae.tables.kernel`; it needs numba. numpy's pat
 arithmetic in another order. Nothing is cached on disk: compiling takes seconds, once per process.
 
 Cells come as (feature, row). A row's logits lie as (expert, lane), where a lane is a feature of a member: long
-contiguous lanes are what the compiler turns into vector instructions. The members of an additive or diagonal gate
-share one group of lanes; those of a low-rank or deep gate are groups of their own, because each has its own mix.
+contiguous lanes are what the compiler turns into vector instructions. Members share one group of lanes, unless
+their gate has a matrix: then each member is a group of its own, because each has its own matrix.
 
 Numbers keep the type of the tables: numba makes a double of a single-precision number and an integer, so that
 ``1 - fraction`` alone would halve the speed of a loop.
@@ -138,7 +138,7 @@ def _add_terms(slot, fraction, start, terms, hidden):  # type: ignore[no-untyped
 
 @_inner()
 def _own_terms(slot, fraction, start, terms, shape, hidden):  # type: ignore[no-untyped-def]
-    """Add each feature's own terms (K, M): a diagonal gate."""
+    """Add the terms (K, M) of each feature to its own logits."""
     _, n_members, n_experts, _ = shape
     n_lanes = len(slot) * n_members
     for r in range(len(hidden)):
@@ -236,16 +236,16 @@ def _sort(experts, o, n_outputs):  # type: ignore[no-untyped-def]
 
 
 @_inner()
-def _bound(experts, n_active, is_equal, extreme, lower, upper):  # type: ignore[no-untyped-def]
+def _bound(experts, n_extreme, extreme, lower, upper):  # type: ignore[no-untyped-def]
     """Add the extremes of a group of members' experts to a row's bounds (F, O); experts lose their order."""
     n_outputs = lower.shape[1]
     for o in range(n_outputs):
-        if is_equal:  # the extreme means are those of the smallest and of the largest experts
+        if n_extreme > 1:
             _sort(experts, o, n_outputs)
-            for i in range(n_active):
+            for i in range(n_extreme):
                 for k, out in ((i, lower), (len(experts) // n_outputs - 1 - i, upper)):
                     for lane in range(len(extreme)):
-                        extreme[lane] = experts[k * n_outputs + o, lane] / n_active
+                        extreme[lane] = experts[k * n_outputs + o, lane] / n_extreme
                     _add_members(extreme, o, out)
             continue
         _copy(experts[o], extreme)
@@ -265,34 +265,33 @@ def _bound(experts, n_active, is_equal, extreme, lower, upper):  # type: ignore[
 @_inner()
 def _add_row(cells, row, experts, logits, rule, exp, room, out):  # type: ignore[no-untyped-def]
     """Add a group's contributions of one row, and its bounds where they are asked for."""
-    _, n_active, is_equal = rule
     most, total, line, lanes = room
     values, lower, upper = out
     n_experts = len(lanes) // values.shape[1]
     weights = logits.reshape(n_experts, len(total))
-    if is_equal or n_active < n_experts:
-        _top(weights, total, n_active, is_equal)
+    if rule.is_equal or rule.n_active < n_experts:
+        _top(weights, total, rule.n_active, rule.is_equal)
     else:
         _softmax(weights, most, total, exp)
     _blend(cells, row, experts, line, lanes)
     _combine(weights, total, lanes, most, values)
     if len(lower):
-        _bound(lanes, n_active, is_equal, most, lower, upper)
+        _bound(lanes, rule.n_extreme, most, lower, upper)
 
 
 @_inner()
 def _hidden(cells, start, n_rows, tables, shape, rule):  # type: ignore[no-untyped-def]
-    """Return bias plus summed gate terms of a block, (R, .), after the ReLU of a deep gate."""
+    """Return what a block's gate has before its matrix, if it has one, (R, .)."""
     slot, fraction = cells
     terms, bias = tables[1], tables[2]
     hidden = np.empty((n_rows, len(bias)), terms.dtype)
     for r in range(n_rows):
         _copy(bias, hidden[r])
-    if rule[0] == 1:
+    if rule.has_own_terms:
         _own_terms(slot, fraction, start, terms, shape, hidden)
-    elif shape[2] > 1:
+    elif rule.has_sums:
         _add_terms(slot, fraction, start, terms, hidden)
-    if rule[0] == 3:
+    if rule.rectifies:
         for r in range(n_rows):
             for j in range(len(bias)):
                 hidden[r, j] = max(hidden[r, j], 0)
@@ -314,7 +313,7 @@ def _block(cells, start, n_rows, tables, shape, rule, exp, values, lower, upper)
         for r in range(n_rows):
             out = (values[r], lower[r], upper[r]) if len(lower) else (values[r], no_bounds, no_bounds)
             own = hidden[r]
-            if rule[0] >= 2:
+            if rule.multiplies:
                 first = g * mix.shape[1]
                 if r % 4 == 0 and r + 4 <= n_rows:
                     _mix_four(hidden[r : r + 4], first, mix[g], mix_bias[g], logits)

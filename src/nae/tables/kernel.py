@@ -1,10 +1,10 @@
-"""The optional kernel of a model: its tables laid out for the compiled functions of :mod:`nae.tables.jit`."""
+"""The optional kernel of a model: its tables, laid out for the compiled functions of :mod:`nae.tables.jit`."""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -13,14 +13,27 @@ from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns, numbers
 from nae.encoding.schema import Number, Schema
+from nae.tables.lowered import Lowered, Mix, OneExpert, Step
+from nae.tables.routing import EqualRouting, SoftmaxRouting
+from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 
-if TYPE_CHECKING:
-    from nae.tables.model import TableModel
+__all__ = ["LAYOUTS", "Kernel", "Located", "Rule", "make_kernel"]
 
-__all__ = ["Kernel", "Located", "make_kernel"]
+Tables: TypeAlias = tuple[Array, Array, Array, Array, Array]
 
-_KINDS = {"additive": 0, "diagonal": 1, "low-rank": 2, "deep": 3}
 _PER_THREAD = 256  # rows from which another thread pays
+
+
+class Rule(NamedTuple):
+    """Which steps the compiled functions take."""
+
+    has_sums: bool = False
+    has_own_terms: bool = False
+    rectifies: bool = False
+    multiplies: bool = False
+    n_active: int = 1
+    is_equal: bool = False
+    n_extreme: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +50,9 @@ class Located:
 class Kernel:
     """Tables of a model as the compiled functions want them; see :func:`make_kernel`."""
 
-    tables: tuple[Array, Array, Array, Array, Array]  # experts (group, T + 1, .), terms (T + 1, .), bias, mix, mix bias
+    tables: Tables  # experts (group, T + 1, .), terms (T + 1, .), bias, mix, mix bias
     shape: tuple[int, int, int, int]  # groups of members, members of a group, experts, outputs
-    rule: tuple[int, int, bool]  # gate, n_active, whether weights are equal
+    rule: Rule
     intercept: Array
     exp: Any
     run: Callable[..., None]
@@ -91,43 +104,88 @@ class Kernel:
         return Cells(slot.T, fraction.T)
 
 
-def make_kernel(model: "TableModel") -> Kernel:
-    """Return the kernel of a model, compiled; needs numba."""
+def make_kernel(model: Lowered) -> Kernel:
+    """Return the kernel of a model, compiled. It needs numba."""
     require("numba", extra="fast")
     from nae.tables import jit
 
-    gate, n_slots = model.gate, model.schema.n_slots
-    dtype = model.experts.dtype
-    experts = model.experts.transpose(3, 0, 1, 2).reshape(model.n_members, n_slots, -1)
-    mix, mix_bias = np.zeros((1, 0, 0), dtype), np.zeros((1, 0), dtype)
-    if gate.mix is not None and gate.mix_bias is not None and model.n_experts > 1:
-        pad = -gate.terms.shape[1] % 4  # the kernel takes four hidden numbers at a time
-        terms = np.pad(gate.terms.transpose(0, 2, 1), ((0, 0), (0, 0), (0, pad)))
-        bias = np.pad(gate.bias.T, ((0, 0), (0, pad)))
-        mix = np.pad(gate.mix, ((0, 0), (0, pad), (0, 0)))
-        mix_bias = _own(gate.mix_bias.T)
-    else:
-        experts = experts.transpose(1, 0, 2).reshape(1, n_slots, -1)
-        terms, bias = gate.terms, gate.bias
-    if model.n_experts == 1:  # one weight of 1 per feature and member, whatever the gate
-        bias = np.zeros(model.n_features * model.n_members, dtype)
-    # A slot beyond the last one: what follows a slot is read even where it has no share.
-    tables = (
-        _own(np.pad(experts, ((0, 0), (0, 1), (0, 0)))),
-        _own(np.pad(terms.reshape(n_slots, -1), ((0, 1), (0, 0)))),
-        _own(bias).reshape(-1),
-        mix,
-        mix_bias,
-    )
+    layout = _Layout.empty(model)
+    for step in model.steps:
+        layout = LAYOUTS[type(step)](layout, step)
+    n_groups = len(layout.experts)
     return Kernel(
-        tables=tables,
-        shape=(len(experts), model.n_members // len(experts), model.n_experts, model.n_outputs),
-        rule=(_KINDS[gate.kind] if model.n_experts > 1 else 0, model.routing.n_active, model.routing.name == "equal"),
+        tables=layout.tables,
+        shape=(n_groups, model.n_members // n_groups, model.n_experts, model.n_outputs),
+        rule=layout.rule,
         intercept=model.intercept.astype(np.float64),
-        exp=jit.exp_single if dtype == np.float32 else jit.exp_double,
+        exp=jit.exp_single if model.dtype == np.float32 else jit.exp_double,
         run=jit.evaluate,
         find=jit.locate_numbers,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """What the compiled functions read, as far as the steps up to now have filled it in."""
+
+    experts: Array  # (group, slot, .)
+    terms: Array  # (slot, ...)
+    bias: Array
+    mix: Array  # (member, ., logit)
+    mix_bias: Array  # (member, logit)
+    rule: Rule
+
+    @classmethod
+    def empty(cls, model: Lowered) -> Self:
+        n_slots, n_lanes = model.schema.n_slots, model.n_features * model.n_members
+        shapes: tuple[tuple[int, ...], ...] = ((1, 0, 0), (n_slots, 0), (n_lanes,), (1, 0, 0), (1, 0))
+        experts, terms, bias, mix, mix_bias = (np.zeros(shape, model.dtype) for shape in shapes)
+        return cls(experts, terms, bias, mix, mix_bias, Rule())
+
+    @property
+    def tables(self) -> Tables:
+        # A slot beyond the last one: what follows a slot is read even where it has no share.
+        experts = _own(np.pad(self.experts, ((0, 0), (0, 1), (0, 0))))
+        terms = _own(np.pad(self.terms.reshape(len(self.terms), -1), ((0, 1), (0, 0))))
+        return experts, terms, _own(self.bias).reshape(-1), self.mix, self.mix_bias
+
+    def having(self, rule: dict[str, Any], **tables: Array) -> Self:
+        """Return the layout with more entries of the rule, and more tables."""
+        return replace(self, rule=self.rule._replace(**rule), **tables)
+
+
+def _lay_out_product(layout: _Layout, step: Multiply) -> _Layout:
+    """Lay the terms out by member, and pad them: the kernel takes four hidden numbers at a time."""
+    pad = -len(layout.bias) % 4
+    return layout.having(
+        {"multiplies": True},
+        terms=np.pad(layout.terms.transpose(0, 2, 1), ((0, 0), (0, 0), (0, pad))),
+        bias=np.pad(layout.bias.T, ((0, 0), (0, pad))),
+        mix=np.pad(step.matrix, ((0, 0), (0, pad), (0, 0))),
+        mix_bias=_own(step.bias.T),
+    )
+
+
+def _lay_out_experts(layout: _Layout, step: Mix) -> _Layout:
+    """Lay the experts out by group: a member with a matrix of its own is a group of its own."""
+    n_slots, n_members = len(step.experts), step.experts.shape[3]
+    experts = step.experts.transpose(3, 0, 1, 2).reshape(n_members, n_slots, -1)
+    if not layout.rule.multiplies:
+        experts = experts.transpose(1, 0, 2).reshape(1, n_slots, -1)
+    return layout.having({"n_extreme": step.n_extreme}, experts=experts)
+
+
+LAYOUTS: dict[type[Step], Callable[[_Layout, Any], _Layout]] = {
+    SumTerms: lambda layout, step: layout.having({"has_sums": True}, terms=step.terms, bias=step.bias),
+    OwnTerms: lambda layout, step: layout.having({"has_own_terms": True}, terms=step.terms, bias=step.bias),
+    Rectify: lambda layout, step: layout.having({"rectifies": True}),
+    Multiply: _lay_out_product,
+    SoftmaxRouting: lambda layout, step: layout.having({"n_active": step.n_active}),
+    EqualRouting: lambda layout, step: layout.having({"n_active": step.n_active, "is_equal": True}),
+    OneExpert: lambda layout, step: layout,  # its logit is 0, so its weight is 1
+    Mix: _lay_out_experts,
+}
+"""How the compiled functions get to know of every step."""
 
 
 def _own(array: Array) -> Array:

@@ -137,8 +137,9 @@ class TableModel(Explains):
         process may use. Needs ``pip install 'neural-additive-experts[fast]'``.
         """
         from nae.tables.kernel import make_kernel
+        from nae.tables.lowered import lower
 
-        kernel = make_kernel(self)
+        kernel = make_kernel(lower(self))
         nothing = Columns(tuple(np.full(1, np.nan) for _ in self.schema.features))
         kernel.evaluate(kernel.locate(self.schema, nothing))  # compiled now rather than in the first request
         return replace(self, kernel=kernel)

@@ -108,16 +108,6 @@ def _centre(model: TableModel, cells: Cells, weights: Array) -> TableModel:
 
 
 def _to_single(model: TableModel) -> TableModel:
-    gate = model.gate
-
-    def single(array: Array) -> Array:
-        with np.errstate(over="ignore"):
-            return array.astype(np.float32)
-
-    mix = None if gate.mix is None else single(gate.mix)
-    mix_bias = None if gate.mix_bias is None else single(gate.mix_bias)
-    return replace(
-        model,
-        experts=single(model.experts),
-        gate=GateTables(gate.kind, single(gate.terms), single(gate.bias), mix, mix_bias),
-    )
+    with np.errstate(over="ignore"):
+        gate = {name: array.astype(np.float32) for name, array in model.gate.arrays.items()}
+        return replace(model, experts=model.experts.astype(np.float32), gate=GateTables(model.gate.kind, **gate))
