@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from nae._files import write_whole
-from nae._typing import AnyArray
 from nae.encoding.schema import Category, Number
 from nae.errors import UserError
-from nae.export.source import model_of
-from nae.tables.model import TableModel
+from nae.export.c_steps import EMITTERS, START, array, literal
+from nae.export.source import lowered
+from nae.tables.lowered import Lowered
 
 __all__ = ["CSource", "to_c", "write_c"]
 
@@ -58,11 +58,11 @@ def to_c(model: Any, name: str = "model") -> CSource:
     name
         What everything is called: ``<name>_row``, ``<name>_result``, ``<name>_predict``. A C identifier.
     """
-    tables = model_of(model)
+    found = lowered(model)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS:
         raise UserError(f"name must be a C identifier; got {name!r}.")
-    fields = _field_names(tables.feature_names, name.upper())
-    return CSource(_header(tables, name, fields), _source(tables, name, fields), fields)
+    fields = _field_names(found.schema.names, name.upper())
+    return CSource(_header(found, name, fields), _source(found, name, fields), fields)
 
 
 def write_c(model: Any, folder: str | os.PathLike[str], *, name: str = "model") -> tuple[Path, Path]:
@@ -88,8 +88,8 @@ def _field_names(names: tuple[str, ...], big: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _header(model: TableModel, name: str, fields: tuple[str, ...]) -> str:
-    big, width = name.upper(), _prediction_width(model)
+def _header(model: Lowered, name: str, fields: tuple[str, ...]) -> str:
+    big, width = name.upper(), len(model.classes) or model.n_outputs
     lines = [
         f"{'double ' if isinstance(feature, Number) else 'const char *'}{field}; /* {_comment(feature.name)} */"
         for feature, field in zip(model.schema.features, fields, strict=True)
@@ -131,37 +131,18 @@ void {name}_predict(const {name}_row *row, {name}_result *result);
 """
 
 
-def _source(model: TableModel, name: str, fields: tuple[str, ...]) -> str:
-    gate = model.gate
-    terms, bias = gate.terms.transpose(0, 2, 1), gate.bias.T  # (T, M, W), (M, W)
-    width, logits = gate.terms.shape[1], model.n_experts * model.n_features
-    sizes = {"F": model.n_features, "K": model.n_experts, "O": model.n_outputs, "M": model.n_members}
-    sizes |= {"W": width, "L": logits, "C": model.routing.n_active}
+def _source(model: Lowered, name: str, fields: tuple[str, ...]) -> str:
+    """Return the source file: constants, tables and functions of every step, then the function that calls them."""
+    steps = [START]
+    for at, step in enumerate(model.steps):
+        steps.append(EMITTERS[type(step)](step, steps[-1], f"step{at}"))
+    sizes = {"F": model.n_features, "K": model.n_experts, "O": model.n_outputs, "M": model.n_members, "L": "K * F"}
     parts = [f'#include "{name}.h"', "#include <math.h>", "#include <string.h>", ""]
     parts += [f"enum {{ {', '.join(f'{key} = {value}' for key, value in sizes.items())} }};", ""]
-    parts.append(_array("experts", model.experts.transpose(0, 3, 1, 2), "[M * K * O]"))
-    if model.n_experts > 1:
-        parts += [_array("terms", terms, "[M * W]"), _array("bias", bias, "[L]" if gate.kind == "diagonal" else "[W]")]
-    if gate.mix is not None and gate.mix_bias is not None and model.n_experts > 1:
-        parts.append(_array("mix", gate.mix.reshape(-1, logits), "[L]"))
-        parts.append(_array("mix_bias", gate.mix_bias.T, "[L]"))
-    parts.append(_array("intercept", model.intercept[None].astype(np.float64), "[O]"))
-    parts += [_lookups(model, fields, name), _WEIGHTS if model.n_experts > 1 else "", _bounds(model)]
-    parts.append(_predict(model, name))
+    parts += [part for step in steps for part in step.parts]
+    parts.append(array("intercept", model.intercept[None].astype(np.float64), "[O]"))
+    parts += [_lookups(model, fields, name), _predict(model, name, "".join(step.code for step in steps))]
     return "\n".join(parts)
-
-
-def _array(name: str, values: AnyArray, tail: str) -> str:
-    rows = values.reshape(len(values), -1)
-    is_single = values.dtype == np.float32
-    kind, digits, suffix = ("float", 9, "f") if is_single else ("double", 17, "")
-    lines = ["{" + ",".join(_literal(value, digits) + suffix for value in row.tolist()) + "}" for row in rows]
-    return f"static const {kind} {name}[{len(rows)}]{tail} = {{\n" + ",\n".join(lines) + "\n};\n"
-
-
-def _literal(value: float, digits: int) -> str:
-    text = f"{value:.{digits}g}"
-    return text if "." in text or "e" in text else f"{text}.0"
 
 
 def _text(value: str) -> str:
@@ -177,7 +158,7 @@ def _comment(value: str) -> str:
     return re.sub(r"[^A-Za-z0-9 _.,:;()-]", "?", value)[:80]
 
 
-def _lookups(model: TableModel, fields: tuple[str, ...], name: str) -> str:
+def _lookups(model: Lowered, fields: tuple[str, ...], name: str) -> str:
     out, calls = [], []
     numbers = [feature for feature in model.schema.features if isinstance(feature, Number)]
     if numbers:
@@ -187,7 +168,7 @@ def _lookups(model: TableModel, fields: tuple[str, ...], name: str) -> str:
     for i, (feature, field) in enumerate(zip(model.schema.features, fields, strict=True)):
         first = int(model.schema.offsets[i])
         if isinstance(feature, Number):
-            knots = ",".join(_literal(knot, 17) for knot in feature.knots.tolist())
+            knots = ",".join(literal(knot, 17) for knot in feature.knots.tolist())
             out.append(f"static const double knots_{i}[] = {{{knots}}};")
             calls.append(
                 f"slot[{i}] = {first} + locate_number(row->{field}, knots_{i}, {feature.n_values}, &part[{i}]);"
@@ -238,144 +219,43 @@ static int locate_text(const char *text, const char *const *levels, const int *s
     return n_values + 1;
 }
 """
-# Of equal logits the first wins, so an expert is active if fewer than C others stand before it.
-_WEIGHTS = """
-static void weigh(const double *logits, int is_equal, double *weights)
-{
-    double most = logits[0], total = 0;
-    int k, j;
-    for (k = 1; k < K; k++)
-        if (logits[k * F] > most) most = logits[k * F];
-    for (k = 0; k < K; k++) {
-        int before = 0;
-        for (j = 0; j < K; j++)
-            before += logits[j * F] > logits[k * F] || (logits[j * F] == logits[k * F] && j < k);
-        weights[k] = before >= C ? 0 : is_equal ? 1 : exp(logits[k * F] - most);
-        total += weights[k];
-    }
-    for (k = 0; k < K; k++) weights[k] /= total;
-}
-"""
 
 
-def _bounds(model: TableModel) -> str:
-    if model.routing.name == "softmax":
-        return """
-static void bound(const double *values, double *lower, double *upper)
-{
-    int k;
-    *lower = *upper = values[0];
-    for (k = 1; k < K; k++) {
-        if (values[k] < *lower) *lower = values[k];
-        if (values[k] > *upper) *upper = values[k];
-    }
-}
-"""
-    return """
-static void bound(const double *values, double *lower, double *upper)
-{
-    int k, j;
-    *lower = *upper = 0;
-    for (k = 0; k < K; k++) {
-        int rank = 0;
-        for (j = 0; j < K; j++) rank += values[j] < values[k] || (values[j] == values[k] && j < k);
-        if (rank < C) *lower += values[k] / C;
-        if (rank >= K - C) *upper += values[k] / C;
-    }
-}
-"""
-
-
-def _predict(model: TableModel, name: str) -> str:
-    is_equal = int(model.routing.name == "equal")
-    weigh = f"weigh(logits + i, {is_equal}, weights);" if model.n_experts > 1 else "weights[0] = 1;"
-    needs = "    double logits[L];\n" if model.n_experts > 1 else ""
+def _predict(model: Lowered, name: str, steps: str) -> str:
     return f"""
 void {name}_predict(const {name}_row *row, {name}_result *result)
 {{
     int slot[F], up[F], i, k, m, o;
     double part[F];
     locate(row, slot, part);
-    for (o = 0; o < O; o++) result->score[o] = intercept[0][o];
     for (i = 0; i < F; i++) {{
         up[i] = slot[i] + (part[i] > 0);
         for (o = 0; o < O; o++)
             result->contribution[i][o] = result->lower[i][o] = result->upper[i][o] = 0;
     }}
-    for (m = 0; m < M; m++) {{
-    {needs}{_gate(model)}
-        for (i = 0; i < F; i++) {{
-            double weights[K], values[K], lower, upper;
-            {weigh}
-            for (o = 0; o < O; o++) {{
-                double total = 0;
-                for (k = 0; k < K; k++) {{
-                    double low = experts[slot[i]][(m * K + k) * O + o], high = experts[up[i]][(m * K + k) * O + o];
-                    values[k] = low + part[i] * (high - low);
-                    total += weights[k] * values[k];
-                }}
-                bound(values, &lower, &upper);
-                result->contribution[i][o] += total / M;
-                result->lower[i][o] += lower / M;
-                result->upper[i][o] += upper / M;
-            }}
-        }}
+    for (m = 0; m < M; m++) {{{steps}
+    for (o = 0; o < O; o++) {{
+        result->score[o] = intercept[0][o];
+        for (i = 0; i < F; i++) result->score[o] += result->contribution[i][o];
     }}
-    for (i = 0; i < F; i++)
-        for (o = 0; o < O; o++) {{
-            double value = result->contribution[i][o];
-            result->score[o] += value;
-            if (result->lower[i][o] > value) result->lower[i][o] = value;
-            if (result->upper[i][o] < value) result->upper[i][o] = value;
-        }}
-    {_link(model)}
+    {_LINKS[model.link.name]}
 }}
 """
 
 
-def _gate(model: TableModel) -> str:
-    kind = model.gate.kind
-    if model.n_experts == 1:
-        return ""
-    blend = "(1 - part[i]) * terms[slot[i]][m * W + {0}] + part[i] * terms[up[i]][m * W + {0}]"
-    if kind == "diagonal":
-        own = blend.format("k")
-        return f"""
-        for (k = 0; k < K; k++)
-            for (i = 0; i < F; i++) logits[k * F + i] = bias[m][k * F + i] + {own};"""
-    target = "logits" if kind == "additive" else "hidden"
-    total = f"""
-        for (k = 0; k < W; k++) {target}[k] = bias[m][k];
-        for (i = 0; i < F; i++)
-            for (k = 0; k < W; k++) {target}[k] += {blend.format("k")};"""
-    if kind == "additive":
-        return total
-    relu = "if (hidden[k] < 0) hidden[k] = 0;\n            " if kind == "deep" else ""
-    return f"""    double hidden[W];{total}
-        for (o = 0; o < L; o++) logits[o] = mix_bias[m][o];
-        for (k = 0; k < W; k++) {{
-            {relu}for (o = 0; o < L; o++) logits[o] += hidden[k] * mix[m * W + k][o];
-        }}"""
-
-
-def _prediction_width(model: TableModel) -> int:
-    return len(model.classes) or model.n_outputs
-
-
-def _link(model: TableModel) -> str:
-    if model.link.name == "logit":
-        return """{
+_LINKS = {
+    "identity": "for (o = 0; o < O; o++) result->prediction[o] = result->score[o];",
+    "log": "for (o = 0; o < O; o++) result->prediction[o] = exp(result->score[o]);",
+    "logit": """{
         double small = exp(-fabs(result->score[0])), p = 1 / (1 + small);
         result->prediction[1] = result->score[0] >= 0 ? p : small * p;
         result->prediction[0] = result->score[0] >= 0 ? small * p : p;
-    }"""
-    if model.link.name == "softmax":
-        return """{
+    }""",
+    "softmax": """{
         double most = result->score[0], total = 0;
         for (o = 1; o < O; o++)
             if (result->score[o] > most) most = result->score[o];
         for (o = 0; o < O; o++) total += result->prediction[o] = exp(result->score[o] - most);
         for (o = 0; o < O; o++) result->prediction[o] /= total;
-    }"""
-    value = "exp(result->score[o])" if model.link.name == "log" else "result->score[o]"
-    return f"for (o = 0; o < O; o++) result->prediction[o] = {value};"
+    }""",
+}

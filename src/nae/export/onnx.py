@@ -6,16 +6,20 @@ only some experts are active, two logits that differ by rounding alone may be or
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from nae._files import write_whole
 from nae._optional import require
+from nae._typing import Array
 from nae.encoding.schema import Category, Number
 from nae.errors import UserError
-from nae.export.source import model_of, require_unicode, scaled_spans
-from nae.tables.model import TableModel
+from nae.export.source import lowered, require_unicode, scaled_spans
+from nae.tables.lowered import Lowered, Mix, OneExpert, Step
+from nae.tables.routing import EqualRouting, SoftmaxRouting
+from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 
 __all__ = ["MISSING_TOKEN", "to_onnx", "write_onnx"]
 
@@ -40,15 +44,15 @@ def to_onnx(model: Any, *, missing: str = MISSING_TOKEN) -> bytes:
         ``contributions``, ``lower`` and ``upper`` (row, feature, output).
     """
     require("onnx", extra="export")
-    tables = model_of(model)
-    require_unicode(tables, "ONNX")
+    found = lowered(model)
+    require_unicode(found, "ONNX")
     taken = {"scores", "predictions", "probabilities", "contributions", "lower", "upper", ""}
-    for feature in tables.schema.features:
+    for feature in found.schema.features:
         if feature.name in taken or feature.name.startswith("nae."):
             raise UserError(f"An ONNX input cannot be called {feature.name!r}; rename the column before fit.")
         if isinstance(feature, Category) and missing in (*feature.levels, *feature.rare):
             raise UserError(f"{missing!r} is a level of {feature.name!r}; pass another text as missing=.")
-    return bytes(_Builder(tables, missing).build())
+    return bytes(_Builder(found, missing).build())
 
 
 def write_onnx(model: Any, path: str | os.PathLike[str], *, missing: str = MISSING_TOKEN) -> None:
@@ -59,14 +63,15 @@ def write_onnx(model: Any, path: str | os.PathLike[str], *, missing: str = MISSI
 class _Builder:
     """Collects nodes and constants; every method returns the name of what it computed."""
 
-    def __init__(self, model: TableModel, missing: str) -> None:
+    def __init__(self, model: Lowered, missing: str) -> None:
         from onnx import TensorProto, helper, numpy_helper
 
         self.model, self.missing = model, missing
         self.helper, self.numpy_helper, self.types = helper, numpy_helper, TensorProto
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self.real = TensorProto.FLOAT if model.experts.dtype == np.float32 else TensorProto.DOUBLE
+        self.real = TensorProto.FLOAT if model.dtype == np.float32 else TensorProto.DOUBLE
+        self.cells = [self._cell(i) for i in range(model.n_features)]
 
     def node(self, op: str, *inputs: str, out: str = "", **attributes: Any) -> str:
         name = out or f"nae.{len(self.nodes)}"
@@ -79,26 +84,19 @@ class _Builder:
         return name
 
     def reals(self, value: Any) -> str:
-        return self.constant(value, self.model.experts.dtype)
+        return self.constant(value, self.model.dtype)
 
     def sums(self, value: str, axis: int, *, keepdims: int = 0) -> str:
         return self.node("ReduceSum", value, self.constant([axis], np.int64), keepdims=keepdims)
 
     def build(self) -> bytes:
-        model = self.model
-        cells = [self._cell(i) for i in range(model.n_features)]
-        experts = self._experts(cells)  # (B, K, O, F, M)
-        if model.n_experts == 1:
-            mixed = self.node("Squeeze", experts, self.constant([1], np.int64))
-        else:
-            weights = self.node("Unsqueeze", self._weights(self._logits(cells)), self.constant([2], np.int64))
-            mixed = self.sums(self.node("Mul", experts, weights), 1)
-        least, most = self._bounds(experts)
-        self._member_mean(mixed, out="contributions")
-        self.node("Min", self._member_mean(least), "contributions", out="lower")
-        self.node("Max", self._member_mean(most), "contributions", out="upper")
-        self.node("Add", self.sums("contributions", 1), self.constant(model.intercept, np.float64), out="scores")
-        return self._serialize(self._predict())
+        found: tuple[str, ...] = ()
+        for step in self.model.steps:
+            found = EMITTERS[type(step)](self, step, *found)
+        for name, out in zip(found, ("contributions", "lower", "upper"), strict=True):
+            self.node("Identity", name, out=out)
+        self.node("Add", self.sums("contributions", 1), self.constant(self.model.intercept, np.float64), out="scores")
+        return self._serialize(_LINKS[self.model.link.name](self))
 
     def _cell(self, i: int) -> tuple[str, str, str]:
         """Return slot, upper slot and fraction of a feature, (B, 1) each."""
@@ -144,86 +142,104 @@ class _Builder:
         high = self.node("Gather", table, upper)
         return self.node("Add", low, self.node("Mul", part, self.node("Sub", high, low)))
 
-    def _experts(self, cells: list[tuple[str, str, str]]) -> str:
-        model = self.model
-        flat = self.reals(model.experts.reshape(model.schema.n_slots, -1))
-        own = [self._look_up(flat, cell) for cell in cells]
-        joined = self.node("Concat", *own, axis=1)
-        shape = [-1, model.n_features, model.n_experts, model.n_outputs, model.n_members]
-        apart = self.node("Reshape", joined, self.constant(shape, np.int64))
-        return self.node("Transpose", apart, perm=[0, 2, 3, 1, 4])
+    def _at_cells(self, table: Array) -> list[str]:
+        """Return the rows of a table (slot, ...) at the cell of every feature, (B, 1, .) each."""
+        flat = self.reals(table.reshape(len(table), -1))
+        return [self._look_up(flat, cell) for cell in self.cells]
 
-    def _logits(self, cells: list[tuple[str, str, str]]) -> str:
-        """Return the logits, (B, K, F, M)."""
-        model, gate = self.model, self.model.gate
-        flat = self.reals(gate.terms.reshape(model.schema.n_slots, -1))
-        terms = [self._look_up(flat, cell) for cell in cells]
-        shape = [-1, model.n_experts, model.n_features, model.n_members]
-        if gate.kind == "diagonal":
-            joined = self.node("Concat", *terms, axis=1)
-            apart = self.node(
-                "Reshape", joined, self.constant([-1, model.n_features, model.n_experts, model.n_members], np.int64)
-            )
-            turned = self.node("Transpose", apart, perm=[0, 2, 1, 3])
-            return self.node("Add", turned, self.reals(gate.bias.reshape(1, *shape[1:])))
-        total = self.node("Sum", *terms)
-        hidden = self.node("Add", total, self.reals(gate.bias.reshape(1, 1, -1)))
-        if gate.mix is None or gate.mix_bias is None:
-            return self.node("Reshape", hidden, self.constant(shape, np.int64))
-        width = gate.terms.shape[1]
-        hidden = self.node("Reshape", hidden, self.constant([-1, width, model.n_members], np.int64))
-        if gate.kind == "deep":
-            hidden = self.node("Relu", hidden)
-        mixed = self.node("MatMul", self.node("Transpose", hidden, perm=[2, 0, 1]), self.reals(gate.mix))
-        mixed = self.node("Add", mixed, self.reals(gate.mix_bias.T[:, None]))  # (M, B, K * F)
-        turned = self.node("Transpose", mixed, perm=[1, 2, 0])
-        return self.node("Reshape", turned, self.constant(shape, np.int64))
+    def reshape(self, value: str, *shape: int) -> str:
+        return self.node("Reshape", value, self.constant([-1, *shape], np.int64))
 
-    def _weights(self, logits: str) -> str:
-        routing = self.model.routing
-        if routing.name == "softmax" and routing.n_active == self.model.n_experts:
-            return self.node("Softmax", logits, axis=1)
+    def sum_terms(self, step: SumTerms) -> tuple[str]:
+        """Return bias plus summed terms, (B, unit, M)."""
+        total = self.node("Sum", *self._at_cells(step.terms))
+        hidden = self.node("Add", total, self.reals(step.bias.reshape(1, 1, -1)))
+        return (self.reshape(hidden, *step.bias.shape),)
+
+    def own_terms(self, step: OwnTerms) -> tuple[str]:
+        """Return bias plus every feature's own terms, (B, K * F, M)."""
+        joined = self.node("Concat", *self._at_cells(step.terms), axis=1)
+        apart = self.reshape(joined, self.model.n_features, *step.terms.shape[1:])
+        own = self.reshape(self.node("Transpose", apart, perm=[0, 2, 1, 3]), *step.bias.shape)
+        return (self.node("Add", own, self.reals(step.bias[None])),)
+
+    def rectify(self, step: Rectify, values: str) -> tuple[str]:
+        return (self.node("Relu", values),)
+
+    def multiply(self, step: Multiply, values: str) -> tuple[str]:
+        """Return the product with every member's matrix plus its bias, (B, unit, M)."""
+        product = self.node("MatMul", self.node("Transpose", values, perm=[2, 0, 1]), self.reals(step.matrix))
+        moved = self.node("Add", product, self.reals(step.bias.T[:, None]))  # (M, B, unit)
+        return (self.node("Transpose", moved, perm=[1, 2, 0]),)
+
+    def softmax(self, step: SoftmaxRouting, values: str) -> tuple[str]:
+        """Return the weights of the experts, (B, K, F, M)."""
+        logits = self._by_expert(values)
+        if step.n_active == self.model.n_experts:
+            return (self.node("Softmax", logits, axis=1),)
+        top, chosen = self._top(logits, step.n_active)
+        return (self._scatter(logits, chosen, self.node("Softmax", top, axis=1)),)
+
+    def equal(self, step: EqualRouting, values: str) -> tuple[str]:
+        """Return the weights of the experts, (B, K, F, M)."""
+        logits = self._by_expert(values)
+        top, chosen = self._top(logits, step.n_active)
+        share = self.node("Add", self.node("Mul", top, self.reals(0.0)), self.reals(1.0 / step.n_active))
+        return (self._scatter(logits, chosen, share),)
+
+    def _by_expert(self, values: str) -> str:
+        return self.reshape(values, self.model.n_experts, self.model.n_features, self.model.n_members)
+
+    def _top(self, values: str, n: int, **attributes: Any) -> tuple[str, str]:
+        """Return the ``n`` largest values along the experts, and which they are."""
         top, chosen = f"nae.{len(self.nodes)}", f"nae.{len(self.nodes)}.index"
-        n_active = self.constant([routing.n_active], np.int64)
-        self.nodes.append(self.helper.make_node("TopK", [logits, n_active], [top, chosen], axis=1))
-        if routing.name == "equal":
-            share = self.reals(1.0 / routing.n_active)
-            kept = self.node("Add", self.node("Mul", top, self.reals(0.0)), share)
-        else:
-            kept = self.node("Softmax", top, axis=1)
-        nothing = self.node("Mul", logits, self.reals(0.0))
-        return self.node("ScatterElements", nothing, chosen, kept, axis=1)
+        number = self.constant([n], np.int64)
+        self.nodes.append(self.helper.make_node("TopK", [values, number], [top, chosen], axis=1, **attributes))
+        return top, chosen
 
-    def _bounds(self, experts: str) -> tuple[str, str]:
-        routing = self.model.routing
-        if routing.name == "softmax":
+    def _scatter(self, logits: str, chosen: str, weights: str) -> str:
+        """Return the weights at the chosen experts, and zero at the others."""
+        return self.node("ScatterElements", self.node("Mul", logits, self.reals(0.0)), chosen, weights, axis=1)
+
+    def one_expert(self, step: OneExpert) -> tuple[str]:
+        return (self.reals(np.ones((1, 1, 1, 1))),)
+
+    def mix(self, step: Mix, weights: str) -> tuple[str, str, str]:
+        """Return contributions and bounds, (B, F, O) each."""
+        joined = self.node("Concat", *self._at_cells(step.experts), axis=1)
+        apart = self.reshape(joined, self.model.n_features, *step.experts.shape[1:])
+        experts = self.node("Transpose", apart, perm=[0, 2, 3, 1, 4])  # (B, K, O, F, M)
+        by_expert = self.node("Unsqueeze", weights, self.constant([2], np.int64))
+        contributions = self._member_mean(self.sums(self.node("Mul", experts, by_expert), 1))
+        least, most = (self._member_mean(value) for value in self._extremes(experts, step.n_extreme))
+        return contributions, self.node("Min", least, contributions), self.node("Max", most, contributions)
+
+    def _extremes(self, experts: str, n: int) -> tuple[str, str]:
+        """Return the means of the ``n`` smallest and of the ``n`` largest experts, (B, O, F, M) each."""
+        if n == 1:
             least = self.node("ReduceMin", experts, axes=[1], keepdims=0)
             return least, self.node("ReduceMax", experts, axes=[1], keepdims=0)
-        found = []
-        for largest in (0, 1):
-            values, index = f"nae.{len(self.nodes)}", f"nae.{len(self.nodes)}.index"
-            n_active = self.constant([routing.n_active], np.int64)
-            self.nodes.append(
-                self.helper.make_node("TopK", [experts, n_active], [values, index], axis=1, largest=largest)
-            )
-            found.append(self.node("ReduceMean", values, axes=[1], keepdims=0))
-        return found[0], found[1]
+        tops = (self._top(experts, n, largest=largest)[0] for largest in (0, 1))
+        least, most = (self.node("ReduceMean", top, axes=[1], keepdims=0) for top in tops)
+        return least, most
 
-    def _member_mean(self, value: str, *, out: str = "") -> str:
-        """(B, O, F, M) -> (B, F, O), as float64."""
+    def _member_mean(self, value: str) -> str:
+        """Return the mean over the members as float64: (B, O, F, M) -> (B, F, O)."""
         mean = self.node("ReduceMean", value, axes=[3], keepdims=0)
-        return self.node("Cast", self.node("Transpose", mean, perm=[0, 2, 1]), out=out, to=self.types.DOUBLE)
+        return self.node("Cast", self.node("Transpose", mean, perm=[0, 2, 1]), to=self.types.DOUBLE)
 
-    def _predict(self) -> tuple[str, int]:
+    def predictions(self, op: str) -> tuple[str, int]:
         """Return the name and width of the output on the scale of the target."""
-        model, link = self.model, self.model.link.name
-        if link == "logit":
-            second = self.node("Sigmoid", "scores")
-            first = self.node("Sigmoid", self.node("Neg", "scores"))
-            return self.node("Concat", first, second, axis=1, out="probabilities"), 2
-        if link == "softmax":
-            return self.node("Softmax", "scores", axis=1, out="probabilities"), model.n_outputs
-        return self.node("Exp" if link == "log" else "Identity", "scores", out="predictions"), model.n_outputs
+        return self.node(op, "scores", out="predictions"), self.model.n_outputs
+
+    def two_classes(self) -> tuple[str, int]:
+        """Return the name and width of the output of probabilities."""
+        second, first = self.node("Sigmoid", "scores"), self.node("Sigmoid", self.node("Neg", "scores"))
+        return self.node("Concat", first, second, axis=1, out="probabilities"), 2
+
+    def many_classes(self) -> tuple[str, int]:
+        """Return the name and width of the output of probabilities."""
+        return self.node("Softmax", "scores", axis=1, out="probabilities"), self.model.n_outputs
 
     def _serialize(self, prediction: tuple[str, int]) -> bytes:
         model, helper, double = self.model, self.helper, self.types.DOUBLE
@@ -245,7 +261,7 @@ class _Builder:
         helper.set_model_props(
             made,
             {
-                "features": json.dumps(list(model.feature_names)),
+                "features": json.dumps(list(model.schema.names)),
                 "outputs": json.dumps(list(model.outputs)),
                 "classes": json.dumps(list(model.classes)),
                 "missing": self.missing,
@@ -255,3 +271,22 @@ class _Builder:
 
         checker.check_model(made)
         return bytes(made.SerializeToString())
+
+
+EMITTERS: dict[type[Step], Callable[..., tuple[str, ...]]] = {
+    SumTerms: _Builder.sum_terms,
+    OwnTerms: _Builder.own_terms,
+    Rectify: _Builder.rectify,
+    Multiply: _Builder.multiply,
+    SoftmaxRouting: _Builder.softmax,
+    EqualRouting: _Builder.equal,
+    OneExpert: _Builder.one_expert,
+    Mix: _Builder.mix,
+}
+"""Every step in ONNX: it takes the names of what the step before it computed, and returns those of its own."""
+_LINKS: dict[str, Callable[[_Builder], tuple[str, int]]] = {
+    "identity": lambda builder: builder.predictions("Identity"),
+    "log": lambda builder: builder.predictions("Exp"),
+    "logit": _Builder.two_classes,
+    "softmax": _Builder.many_classes,
+}

@@ -7,9 +7,15 @@ import numpy as np
 from nae._typing import Array
 from nae.encoding.schema import Category
 from nae.errors import UserError
+from nae.tables.lowered import Lowered, lower
 from nae.tables.model import TableModel
 
-__all__ = ["model_of", "require_unicode", "scaled_spans"]
+__all__ = ["lowered", "model_of", "require_unicode", "scaled_spans"]
+
+
+def lowered(model: Any) -> Lowered:
+    """Return a model or a fitted estimator as steps."""
+    return lower(model_of(model))
 
 
 def model_of(model: Any) -> TableModel:
@@ -20,10 +26,10 @@ def model_of(model: Any) -> TableModel:
     return found
 
 
-def require_unicode(model: TableModel, what: str) -> None:
+def require_unicode(model: Lowered, what: str) -> None:
     """Refuse texts that are no Unicode, where an export may hold nothing else."""
     levels = (text for one in model.schema.features if isinstance(one, Category) for text in (*one.levels, *one.rare))
-    for text in (*model.feature_names, *model.outputs, *model.classes, *levels):
+    for text in (*model.schema.names, *model.outputs, *model.classes, *levels):
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise UserError(f"{what} holds Unicode text alone; {text!r} has half a character. Rename it before fit.")
 
