@@ -5,8 +5,9 @@
  * effect of its value.
  */
 
-import { blend, type Explanation, hiddenOf, logitsOf, mixed, route } from "./evaluate.ts";
+import { blend, type Explanation, mixed } from "./evaluate.ts";
 import type { Cells, Model } from "./model.ts";
+import type { Gate } from "./steps.ts";
 
 // Gauss-Legendre points and weights on [0, 1].
 const NODES = [
@@ -19,13 +20,13 @@ const WEIGHTS = [
 ];
 
 /** Return bias, own terms and the others' mean terms, (width, member): the gate of an average context. */
-function ownHidden(model: Model, cells: Cells, i: number): Float64Array {
-  const { nFeatures, nMembers, tables, width, round } = model;
-  const size = width * nMembers;
+function ownHidden(model: Model, gate: Gate, cells: Cells, i: number): Float64Array {
+  const { nFeatures, tables, round } = model;
+  const size = gate.bias.length;
   const out = new Float64Array(size);
-  blend(model, tables.terms, size, cells, i, out);
+  blend(round, gate.terms, size, cells, i, out);
   for (let at = 0; at < size; at++) {
-    let base = tables.bias[at];
+    let base = gate.bias[at];
     for (let j = 0; j < nFeatures; j++) if (j !== i) base += tables.gateMean[j * size + at];
     out[at] += round(base);
   }
@@ -35,59 +36,49 @@ function ownHidden(model: Model, cells: Cells, i: number): Float64Array {
 /** Return the mean gradient of the contribution of `i` by the hidden values, (width, member), along the way. */
 function slopesAlong(
   model: Model,
+  gate: Gate,
   start: Float64Array,
   end: Float64Array,
   experts: Float64Array,
   i: number,
   o: number,
 ): Float64Array {
-  const { nExperts, nFeatures, nMembers, nOutputs, tables, width } = model;
-  const out = new Float64Array(width * nMembers);
-  const hidden = new Float64Array(out.length);
-  const isDeep = model.payload.gate === "deep";
+  const { nExperts, nMembers, nOutputs } = model;
+  const out = new Float64Array(start.length);
   for (let n = 0; n < NODES.length; n++) {
-    for (let at = 0; at < hidden.length; at++) hidden[at] = start[at] + (end[at] - start[at]) * NODES[n];
-    // Equal weights have no gradient; as in training, that of the softmax stands in for it.
-    const weights = route(model, logitsOf(model, hidden, i), true);
+    const hidden = start.map((value, at) => value + (end[at] - value) * NODES[n]);
+    const slopes = gate.share.weighSmoothly(gate.logits(hidden, i));
     for (let m = 0; m < nMembers; m++) {
       let middle = 0;
       for (let k = 0; k < nExperts; k++)
-        middle += weights[k * nMembers + m] * experts[(k * nOutputs + o) * nMembers + m];
-      for (let k = 0; k < nExperts; k++) {
-        const weight = weights[k * nMembers + m];
-        const slope = WEIGHTS[n] * weight * (experts[(k * nOutputs + o) * nMembers + m] - middle);
-        const logit = k * nFeatures + i;
-        if (!tables.mix) {
-          out[logit * nMembers + m] += slope;
-          continue;
-        }
-        for (let h = 0; h < width; h++) {
-          if (isDeep && hidden[h * nMembers + m] <= 0) continue;
-          out[h * nMembers + m] += slope * tables.mix[(m * width + h) * nExperts * nFeatures + logit];
-        }
-      }
+        middle += slopes[k * nMembers + m] * experts[(k * nOutputs + o) * nMembers + m];
+      for (let k = 0; k < nExperts; k++)
+        slopes[k * nMembers + m] *= WEIGHTS[n] * (experts[(k * nOutputs + o) * nMembers + m] - middle);
     }
+    gate.pull(slopes, hidden, i).forEach((slope, at) => {
+      out[at] += slope;
+    });
   }
   return out;
 }
 
 /** Return what every other feature changed about the contribution of feature `i`, (feature,). */
 export function causesOf(model: Model, cells: Cells, found: Explanation, i: number, o: number): Float64Array {
-  const { nExperts, nFeatures, nMembers, nOutputs, tables, width } = model;
+  const { nExperts, nFeatures, nMembers, nOutputs, tables, gate, round } = model;
   const parts = new Float64Array(nFeatures);
-  if (!model.hasContext) return parts;
+  if (!gate || !model.hasContext) return parts;
   const experts = new Float64Array(nExperts * nOutputs * nMembers);
-  blend(model, tables.experts, experts.length, cells, i, experts);
-  const start = ownHidden(model, cells, i);
-  const reference = mixed(model, route(model, logitsOf(model, start, i)), experts, o);
-  const slopes = slopesAlong(model, start, hiddenOf(model, cells), experts, i, o);
-  const size = width * nMembers;
+  blend(round, model.mix.experts, experts.length, cells, i, experts);
+  const start = ownHidden(model, gate, cells, i);
+  const reference = mixed(model, gate.share.weigh(gate.logits(start, i)), experts, o);
+  const slopes = slopesAlong(model, gate, start, gate.lookUp(cells), experts, i, o);
+  const size = start.length;
   const terms = new Float64Array(size);
   let total = 0;
   let spread = 0;
   for (let j = 0; j < nFeatures; j++) {
     if (j === i) continue;
-    blend(model, tables.terms, size, cells, j, terms);
+    blend(round, gate.terms, size, cells, j, terms);
     let sum = 0;
     for (let at = 0; at < size; at++) sum += slopes[at] * (terms[at] - tables.gateMean[j * size + at]);
     parts[j] = sum / nMembers;

@@ -6,7 +6,7 @@
  */
 
 import type { Cells, Model } from "./model.ts";
-import type { Numbers } from "./payload.ts";
+import type { Numbers, Payload } from "./payload.ts";
 
 /** A row explained; arrays over features have the outputs innermost. */
 export interface Explanation {
@@ -22,7 +22,7 @@ export interface Explanation {
 
 /** Write the interpolated row of a table (slot, width) into `out`. */
 export function blend(
-  model: Model,
+  round: (value: number) => number,
   table: Numbers,
   width: number,
   cells: Cells,
@@ -30,7 +30,6 @@ export function blend(
   out: Float64Array,
   add = false,
 ): void {
-  const round = model.round;
   const low = cells.slot[i] * width;
   const part = cells.fraction[i];
   for (let at = 0; at < width; at++) {
@@ -40,93 +39,16 @@ export function blend(
   }
 }
 
-/** Return bias plus summed gate terms, (width, member); for a diagonal gate (expert, feature, member). */
-export function hiddenOf(model: Model, cells: Cells): Float64Array {
-  const { tables, nFeatures, nMembers, width, round } = model;
-  const size = width * nMembers;
-  if (model.payload.gate === "diagonal") {
-    const out = new Float64Array(tables.bias.length);
-    const own = new Float64Array(size);
-    for (let i = 0; i < nFeatures; i++) {
-      blend(model, tables.terms, size, cells, i, own);
-      for (let k = 0; k < width; k++) {
-        for (let m = 0; m < nMembers; m++) {
-          const at = (k * nFeatures + i) * nMembers + m;
-          out[at] = round(own[k * nMembers + m] + tables.bias[at]);
-        }
-      }
-    }
-    return out;
-  }
-  const out = new Float64Array(size);
-  for (let i = 0; i < nFeatures; i++) blend(model, tables.terms, size, cells, i, out, true);
-  for (let at = 0; at < size; at++) out[at] = round(out[at] + tables.bias[at]);
-  return out;
-}
-
-/** Return the logits of one feature, (expert, member), given hidden values. */
-export function logitsOf(model: Model, hidden: Float64Array, i: number): Float64Array {
-  const { nExperts, nFeatures, nMembers, tables, width } = model;
-  const out = new Float64Array(nExperts * nMembers);
-  if (!tables.mix || !tables.mixBias) {
-    for (let k = 0; k < nExperts; k++) {
-      for (let m = 0; m < nMembers; m++) out[k * nMembers + m] = hidden[(k * nFeatures + i) * nMembers + m];
-    }
-    return out;
-  }
-  const nLogits = nExperts * nFeatures;
-  const isDeep = model.payload.gate === "deep";
-  for (let m = 0; m < nMembers; m++) {
-    for (let h = 0; h < width; h++) {
-      const value = hidden[h * nMembers + m];
-      if (isDeep && value <= 0) continue;
-      const row = (m * width + h) * nLogits + i;
-      for (let k = 0; k < nExperts; k++) out[k * nMembers + m] += value * tables.mix[row + k * nFeatures];
-    }
-    for (let k = 0; k < nExperts; k++) out[k * nMembers + m] += tables.mixBias[(k * nFeatures + i) * nMembers + m];
-  }
-  return out;
-}
-
-function isActive(logits: Float64Array, nExperts: number, nMembers: number, m: number, nActive: number): boolean[] {
-  const order = Array.from({ length: nExperts }, (_, k) => k);
-  order.sort((a, b) => logits[b * nMembers + m] - logits[a * nMembers + m] || a - b);
-  const out = new Array<boolean>(nExperts).fill(false);
-  for (const k of order.slice(0, nActive)) out[k] = true;
-  return out;
-}
-
-/** Turn logits (expert, member) into weights, in place. */
-export function route(model: Model, logits: Float64Array, isSoft = model.payload.routing === "softmax"): Float64Array {
-  const { nExperts, nMembers } = model;
-  const nActive = isSoft && model.payload.routing !== "softmax" ? nExperts : model.payload.nActive;
-  for (let m = 0; m < nMembers; m++) {
-    const active = nActive < nExperts ? isActive(logits, nExperts, nMembers, m, nActive) : null;
-    let most = Number.NEGATIVE_INFINITY;
-    for (let k = 0; k < nExperts; k++) most = Math.max(most, logits[k * nMembers + m]);
-    let total = 0;
-    for (let k = 0; k < nExperts; k++) {
-      const at = k * nMembers + m;
-      const isOn = active === null || active[k];
-      logits[at] = !isOn ? 0 : isSoft ? Math.exp(logits[at] - most) : 1;
-      total += logits[at];
-    }
-    for (let k = 0; k < nExperts; k++) logits[k * nMembers + m] /= total;
-  }
-  return logits;
-}
-
 /** Return the least and the most of experts (expert, output, member) under any logits, for one output. */
 export function boundsOf(model: Model, experts: Numbers, from: number, o: number): [number, number] {
   const { nExperts, nMembers, nOutputs } = model;
-  const isEqual = model.payload.routing === "equal";
+  const n = model.mix.nExtreme;
   let lower = 0;
   let upper = 0;
   for (let m = 0; m < nMembers; m++) {
-    if (isEqual) {
+    if (n > 1) {
       const sorted = Array.from({ length: nExperts }, (_, k) => experts[from + (k * nOutputs + o) * nMembers + m]);
       sorted.sort((a, b) => a - b);
-      const n = model.payload.nActive;
       for (let k = 0; k < n; k++) {
         lower += sorted[k] / n;
         upper += sorted[nExperts - 1 - k] / n;
@@ -157,22 +79,28 @@ export function mixed(model: Model, weights: Float64Array, experts: Float64Array
   return sum / nMembers;
 }
 
+function shares(score: Float64Array): Float64Array {
+  const most = Math.max(...score);
+  const raised = score.map((one) => Math.exp(one - most));
+  const total = raised.reduce((sum, one) => sum + one, 0);
+  return raised.map((one) => one / total);
+}
+
+const INVERSES: Record<Payload["link"], (score: Float64Array) => Float64Array> = {
+  identity: (score) => score.slice(),
+  log: (score) => score.map(Math.exp),
+  logit: (score) => score.map((one) => 1 / (1 + Math.exp(-one))),
+  softmax: shares,
+};
+
 /** Return the prediction of a score. */
-export function inverseLink(link: string, score: Float64Array): Float64Array {
-  if (link === "log") return score.map(Math.exp);
-  if (link === "logit") return score.map((one) => 1 / (1 + Math.exp(-one)));
-  if (link === "softmax") {
-    const most = Math.max(...score);
-    const raised = score.map((one) => Math.exp(one - most));
-    const total = raised.reduce((sum, one) => sum + one, 0);
-    return raised.map((one) => one / total);
-  }
-  return score.slice();
+export function inverseLink(link: Payload["link"], score: Float64Array): Float64Array {
+  return INVERSES[link](score);
 }
 
 /** Return everything about a row. */
 export function explain(model: Model, cells: Cells): Explanation {
-  const { nFeatures, nOutputs, nExperts, nMembers, tables } = model;
+  const { nFeatures, nOutputs, nExperts, nMembers, tables, gate, mix } = model;
   const size = nFeatures * nOutputs;
   const out: Explanation = {
     values: new Float64Array(size),
@@ -185,10 +113,10 @@ export function explain(model: Model, cells: Cells): Explanation {
   const width = nExperts * nOutputs * nMembers;
   const experts = new Float64Array(width);
   const even = new Float64Array(nMembers).fill(1);
-  const hidden = nExperts > 1 ? hiddenOf(model, cells) : null;
+  const hidden = gate?.lookUp(cells);
   for (let i = 0; i < nFeatures; i++) {
-    blend(model, tables.experts, width, cells, i, experts);
-    const weights = hidden ? route(model, logitsOf(model, hidden, i)) : even;
+    blend(model.round, mix.experts, width, cells, i, experts);
+    const weights = gate && hidden ? gate.share.weigh(gate.logits(hidden, i)) : even;
     for (let o = 0; o < nOutputs; o++) {
       const at = i * nOutputs + o;
       const value = mixed(model, weights, experts, o);

@@ -1,8 +1,9 @@
 /** What two or three features do together, the others' gate terms held at their training mean. */
 
-import { blend, logitsOf, mixed, route } from "./evaluate.ts";
+import { blend, mixed } from "./evaluate.ts";
 import { type Cells, FEW_VALUES, type Feature, locate, locateValue, type Model, rowValues } from "./model.ts";
-import type { Value } from "./payload.ts";
+import type { Numbers, Value } from "./payload.ts";
+import type { Gate } from "./steps.ts";
 
 /** The logits of a feature at a point of a grid. */
 type PointLogits = (point: number[]) => Float64Array;
@@ -141,22 +142,23 @@ function cellsOf(model: Model, line: Line): Cells {
 }
 
 /** Return bias plus the gate terms of the features not named, one array per context: the mean one, or drawn rows. */
-function heldContexts(model: Model, chosen: Set<number>): Float64Array[] {
+function heldContexts(model: Model, gate: Gate, chosen: Set<number>): Float64Array[] {
   const { tables, nFeatures } = model;
-  const size = model.width * model.nMembers;
+  const size = gate.bias.length;
   const nRows = model.payload.rows.number.length;
-  if (model.payload.gate === "deep" && nRows > 0) {
+  if (!gate.isLinear && nRows > 0) {
     const nDraws = Math.min(DEEP_DRAWS, nRows);
     return Array.from({ length: nDraws }, (_, n) => {
       const row = Math.round((n * (nRows - 1)) / Math.max(nDraws - 1, 1));
       const cells = locate(model, rowValues(model, row));
-      const held = Float64Array.from(tables.bias);
-      for (let j = 0; j < nFeatures; j++) if (!chosen.has(j)) blend(model, tables.terms, size, cells, j, held, true);
+      const held = Float64Array.from(gate.bias);
+      for (let j = 0; j < nFeatures; j++)
+        if (!chosen.has(j)) blend(model.round, gate.terms, size, cells, j, held, true);
       return held;
     });
   }
-  const held = Float64Array.from(tables.bias);
-  if (model.payload.gate !== "diagonal") {
+  const held = Float64Array.from(gate.bias);
+  if (gate.sumsFeatures) {
     for (let j = 0; j < nFeatures; j++) {
       if (!chosen.has(j)) for (let at = 0; at < size; at++) held[at] += tables.gateMean[j * size + at];
     }
@@ -164,53 +166,38 @@ function heldContexts(model: Model, chosen: Set<number>): Float64Array[] {
   return [held];
 }
 
-/** Return the gate terms at every value of a line, (value, width * member). */
-function termsAlong(model: Model, line: Line): Float64Array[] {
+/** Return the rows of a table at every value of a line, `width` numbers each. */
+function tableAlong(model: Model, table: Numbers, width: number, line: Line): Float64Array[] {
   const cells = cellsOf(model, line);
   return line.position.map((_, n) => {
-    const out = new Float64Array(model.width * model.nMembers);
-    blend(model, model.tables.terms, out.length, cells, n, out);
-    return out;
-  });
-}
-
-function expertsAlong(model: Model, line: Line): Float64Array[] {
-  const cells = cellsOf(model, line);
-  return line.position.map((_, n) => {
-    const out = new Float64Array(model.nExperts * model.nOutputs * model.nMembers);
-    blend(model, model.tables.experts, out.length, cells, n, out);
+    const out = new Float64Array(width);
+    blend(model.round, table, width, cells, n, out);
     return out;
   });
 }
 
 /** Return the logits of feature `i` over the grid, as a function of a point, for one context. */
-function logitsOver(model: Model, terms: Float64Array[][], at: number, i: number, held: Float64Array): PointLogits {
-  const { nExperts, nFeatures, nMembers } = model;
-  const out = new Float64Array(nExperts * nMembers);
-  if (model.payload.gate === "deep") {
+function logitsOver(gate: Gate, terms: Float64Array[][], at: number, i: number, held: Float64Array): PointLogits {
+  if (!gate.isLinear) {
     const hidden = new Float64Array(held.length);
     return (point) => {
       for (let w = 0; w < hidden.length; w++) {
         hidden[w] = held[w];
         for (let axis = 0; axis < point.length; axis++) hidden[w] += terms[axis][point[axis]][w];
       }
-      return logitsOf(model, hidden, i);
+      return gate.logits(hidden, i);
     };
   }
   // Logits are linear in the terms, so every axis is turned into logits once.
-  const none = logitsOf(model, new Float64Array(held.length), i);
-  const base = logitsOf(model, held, i);
+  const none = gate.logits(new Float64Array(held.length), i);
+  const base = gate.logits(held, i);
   const along = terms.map((axis, a) =>
     axis.map((term) => {
-      if (model.payload.gate !== "diagonal") return logitsOf(model, term, i).map((value, w) => value - none[w]);
-      return a === at ? term : new Float64Array(nExperts * nMembers);
+      if (gate.sumsFeatures) return gate.logits(term, i).map((value, w) => value - none[w]);
+      return a === at ? term : new Float64Array(none.length);
     }),
   );
-  if (model.payload.gate === "diagonal") {
-    for (let k = 0; k < nExperts; k++) {
-      for (let m = 0; m < nMembers; m++) base[k * nMembers + m] = held[(k * nFeatures + i) * nMembers + m];
-    }
-  }
+  const out = new Float64Array(none.length);
   return (point) => {
     for (let w = 0; w < out.length; w++) {
       out[w] = base[w];
@@ -247,22 +234,23 @@ export function interact(
   });
   const sizes = lines.map((line) => line.position.length);
   const total = sizes.reduce((product, size) => product * size, 1);
-  const contexts = heldContexts(model, new Set(chosen));
-  const terms = lines.map((line) => termsAlong(model, line));
-  const even = new Float64Array(model.nMembers).fill(1);
+  const { gate, mix, nExperts, nMembers } = model;
+  const contexts = gate ? heldContexts(model, gate, new Set(chosen)) : [new Float64Array(0)];
+  const terms = gate ? lines.map((line) => tableAlong(model, gate.terms, gate.width * nMembers, line)) : [];
+  const even = new Float64Array(nMembers).fill(1);
   const parts = chosen.map((i, at) => {
-    const experts = expertsAlong(model, lines[at]);
+    const experts = tableAlong(model, mix.experts, nExperts * model.nOutputs * nMembers, lines[at]);
     const out = new Float64Array(total);
     for (const held of contexts) {
-      const logits = model.nExperts > 1 ? logitsOver(model, terms, at, i, held) : null;
+      const logits = gate ? logitsOver(gate, terms, at, i, held) : null;
       visitGrid(sizes, (point, flat) => {
-        const weights = logits ? route(model, logits(point)) : even;
+        const weights = gate && logits ? gate.share.weigh(logits(point)) : even;
         out[flat] += mixed(model, weights, experts[point[at]], o) / contexts.length;
       });
     }
     return out;
   });
-  return { lines, parts, isExact: model.payload.gate !== "deep" };
+  return { lines, parts, isExact: model.isExact };
 }
 
 /** Return the named features' contributions together. */

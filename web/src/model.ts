@@ -1,6 +1,15 @@
 /** A model in the page: its features with their slots, its tables, and the cells of a row. */
 
-import { type FeaturePayload, type Numbers, type Payload, type Tables, unpackTables, type Value } from "./payload.ts";
+import {
+  type FeaturePayload,
+  type Numbers,
+  type Payload,
+  reader,
+  type Tables,
+  unpackTables,
+  type Value,
+} from "./payload.ts";
+import { buildGate, buildMix, type Gate, type Mix } from "./steps.ts";
 
 export interface Feature extends FeaturePayload {
   at: number;
@@ -32,9 +41,13 @@ export interface Model {
   nOutputs: number;
   nMembers: number;
   nSlots: number;
-  /** Width of the gate's hidden values. */
-  width: number;
+  /** Null where every feature has only one expert. */
+  gate: Gate | null;
+  mix: Mix;
+  /** Whether other features can change a contribution. */
   hasContext: boolean;
+  /** Whether a map of a few features is exact, with the others held. */
+  isExact: boolean;
   /** Rounds as the model's own number type does. */
   round: (value: number) => number;
 }
@@ -83,7 +96,8 @@ function buildFeature(payload: FeaturePayload, at: number, start: number, knots:
 
 /** Return the model of a payload. */
 export function buildModel(payload: Payload): Model {
-  const tables = unpackTables(payload);
+  const get = reader(payload);
+  const tables = unpackTables(get);
   const features: Feature[] = [];
   let start = 0;
   let first = 0;
@@ -93,19 +107,24 @@ export function buildModel(payload: Payload): Model {
     start += feature.nValues + 2;
     first += feature.knots.length;
   });
-  const nOutputs = payload.outputs.length;
+  const sizes = {
+    nFeatures: features.length,
+    nExperts: payload.nExperts,
+    nOutputs: payload.outputs.length,
+    nMembers: payload.nMembers,
+    round: payload.isDouble ? same : Math.fround,
+  };
+  const gate = buildGate(payload.steps, start, get, sizes);
   return {
+    ...sizes,
     payload,
     tables,
     features,
-    nFeatures: features.length,
-    nExperts: payload.nExperts,
-    nOutputs,
-    nMembers: payload.nMembers,
     nSlots: start,
-    width: tables.terms.length / start / payload.nMembers,
-    hasContext: payload.nExperts > 1 && features.length > 1 && payload.gate !== "diagonal",
-    round: payload.isDouble ? same : Math.fround,
+    gate,
+    mix: buildMix(payload.steps, get),
+    hasContext: features.length > 1 && gate !== null && gate.sumsFeatures,
+    isExact: gate === null || gate.isLinear,
   };
 }
 

@@ -224,8 +224,7 @@ export class PairSection {
     const { model, pair, output } = state;
     if (pair.length < 2) return;
     const isWide = pair.length === 3;
-    const isDeep = model.payload.gate === "deep";
-    const many = isDeep ? DEEP : isWide ? 26 : FINE;
+    const many = !model.isExact ? DEEP : isWide ? 26 : FINE;
     const resolution = (one: Feature) =>
       one.isListed ? FEW_VALUES : one.kind === "number" ? many : Math.min(many, FEW_VALUES);
     const found = interact(model, pair, resolution, output);
@@ -306,9 +305,9 @@ export class PairSection {
   }
 
   private exactness(): string {
-    return this.state.model.payload.gate === "deep"
-      ? "An average over contexts: this model's gate is deep, so a map of a few features is not exact."
-      : "Exact, with all other features held at their average context.";
+    return this.state.model.isExact
+      ? "Exact, with all other features held at their average context."
+      : "An average over contexts: this model's gate is deep, so a map of a few features is not exact.";
   }
 
   /** Return what dots and grey mean. */

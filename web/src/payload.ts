@@ -78,6 +78,17 @@ export interface Cap {
   outputs: string[];
 }
 
+/** What the model does, as in nae.tables.lowered; arrays by their names in `arrays`. */
+export type Step =
+  | { kind: "sumTerms"; terms: string; bias: string }
+  | { kind: "ownTerms"; terms: string; bias: string }
+  | { kind: "rectify" }
+  | { kind: "multiply"; matrix: string; bias: string }
+  | { kind: "softmax"; nActive: number }
+  | { kind: "equal"; nActive: number }
+  | { kind: "oneExpert" }
+  | { kind: "mix"; experts: string; nExtreme: number };
+
 export interface Payload {
   version: number;
   library: string;
@@ -87,9 +98,8 @@ export interface Payload {
   outputs: string[];
   classes: string[];
   link: "identity" | "log" | "logit" | "softmax";
-  gate: "additive" | "low-rank" | "deep" | "diagonal";
-  routing: "softmax" | "equal";
-  nActive: number;
+  /** From the cells of a row to its contributions. */
+  steps: Step[];
   nExperts: number;
   nMembers: number;
   isDouble: boolean;
@@ -109,11 +119,6 @@ export type Numbers = Float32Array | Float64Array;
 
 export interface Tables {
   knots: Numbers;
-  experts: Numbers;
-  terms: Numbers;
-  bias: Numbers;
-  mix: Numbers | null;
-  mixBias: Numbers | null;
   intercept: Numbers;
   weight: Numbers;
   mean: Numbers;
@@ -151,21 +156,19 @@ export function unpack(packed: PackedArray): Numbers {
   return out;
 }
 
-/** Return all tables of a payload. */
-export function unpackTables(payload: Payload): Tables {
-  const get = (name: string): Numbers => {
+/** Return the reader of a payload's arrays. */
+export function reader(payload: Payload): (name: string) => Numbers {
+  return (name) => {
     const packed = payload.arrays[name];
     if (!packed) throw new Error(`The page must hold the array ${name}.`);
     return unpack(packed);
   };
-  const hasMix = "mix" in payload.arrays;
+}
+
+/** Return the tables of a payload beside those of its steps. */
+export function unpackTables(get: (name: string) => Numbers): Tables {
   return {
     knots: get("knots"),
-    experts: get("experts"),
-    terms: get("terms"),
-    bias: get("bias"),
-    mix: hasMix ? get("mix") : null,
-    mixBias: hasMix ? get("mixBias") : null,
     intercept: get("intercept"),
     weight: get("weight"),
     mean: get("mean"),

@@ -39,7 +39,7 @@ export function shapeOf(model: Model, feature: Feature, o: number): Shape {
   const last = QUANTILES.length - 1;
   const points = feature.order.map((slot): ShapePoint => {
     const at = feature.start + slot;
-    const [lower, upper] = boundsOf(model, tables.experts, at * width, o);
+    const [lower, upper] = boundsOf(model, model.mix.experts, at * width, o);
     const isOther = feature.kind === "category" && slot === feature.levels.length && slot < feature.nValues;
     return {
       label: feature.labels[slot],

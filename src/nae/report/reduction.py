@@ -9,13 +9,13 @@ from nae.encoding.columns import Columns
 from nae.encoding.schema import Feature, Number, Schema
 from nae.explanation.reference import require_statistics
 from nae.report.packing import Packed, pack, pack_small
-from nae.tables.gates import GateTables
+from nae.tables.gates import MEMBER_AXES, GateTables
 from nae.tables.model import TableModel
 
 __all__ = ["PAGE_LIMIT", "FittedModel", "Reduction", "fit_into_page"]
 
 PAGE_LIMIT = 20_000_000  # the largest size of all tables in base64, in bytes
-_TABLES = ("experts", "terms", "mix")  # the large tables
+_LARGE = ("experts", "terms", "mix")  # the large tables
 _STRIDES = (1, 2, 4, 8)  # every knot, every second one, ...
 _MOST_ROWS = 1024  # the largest number of rows on which the difference is measured
 
@@ -79,9 +79,13 @@ def _shrink(model: TableModel, few: Columns, stride: int, limit: int) -> tuple[T
 
 def _size(model: TableModel, n_members: int, *, bytes_each: int) -> int:
     """Return the base64 characters of the large tables."""
-    mix = 0 if model.gate.mix is None else model.gate.mix.size
-    numbers = (model.experts.size + model.gate.terms.size + mix) // model.n_members * n_members
+    numbers = sum(table.size for name, table in _tables(model).items() if name in _LARGE) // model.n_members * n_members
     return numbers * bytes_each * 4 // 3
+
+
+def _tables(model: TableModel) -> dict[str, Array]:
+    """Return the tables that the steps of the model read, by the names they have in the page."""
+    return {"experts": model.experts, **model.gate.arrays}
 
 
 def _thin(model: TableModel, stride: int) -> TableModel:
@@ -115,18 +119,14 @@ def _thin(model: TableModel, stride: int) -> TableModel:
 
 def _with_members(model: TableModel, n_members: int) -> TableModel:
     """Return the model of the first members."""
-    kept, gate, statistics = slice(0, n_members), model.gate, require_statistics(model)
+    kept, gate, statistics = np.arange(n_members), model.gate, require_statistics(model)
     return replace(
         model,
-        experts=np.ascontiguousarray(model.experts[..., kept]),
+        experts=model.experts.take(kept, axis=-1),
         gate=GateTables(
-            gate.kind,
-            np.ascontiguousarray(gate.terms[..., kept]),
-            gate.bias[..., kept],
-            None if gate.mix is None else gate.mix[kept],
-            None if gate.mix_bias is None else gate.mix_bias[..., kept],
+            gate.kind, **{name: array.take(kept, MEMBER_AXES[name]) for name, array in gate.arrays.items()}
         ),
-        statistics=replace(statistics, gate_mean=statistics.gate_mean[..., kept]),
+        statistics=replace(statistics, gate_mean=statistics.gate_mean.take(kept, axis=-1)),
     )
 
 
@@ -140,11 +140,8 @@ def _recentred(smaller: TableModel, model: TableModel, few: Columns) -> TableMod
 
 
 def _pack(model: TableModel, *, is_quantised: bool) -> dict[str, Packed]:
-    statistics, gate = require_statistics(model), model.gate
-    tables: dict[str, Array] = {"experts": model.experts, "terms": gate.terms, "bias": gate.bias}
-    if gate.mix is not None and gate.mix_bias is not None:
-        tables |= {"mix": gate.mix, "mixBias": gate.mix_bias}
-    arrays = {name: pack_small(a) if is_quantised and name in _TABLES else pack(a) for name, a in tables.items()}
+    statistics, tables = require_statistics(model), _tables(model)
+    arrays = {name: pack_small(a) if is_quantised and name in _LARGE else pack(a) for name, a in tables.items()}
     exact = {
         "knots": model.schema.knots,
         "intercept": model.intercept,
@@ -168,13 +165,5 @@ def _pack(model: TableModel, *, is_quantised: bool) -> dict[str, Packed]:
 
 def _unpacked(model: TableModel, arrays: dict[str, Packed]) -> TableModel:
     """Return the model with its numbers rounded as the page will read them."""
-    gate = model.gate
-    return replace(
-        model,
-        experts=arrays["experts"].numbers().reshape(model.experts.shape),
-        gate=replace(
-            gate,
-            terms=arrays["terms"].numbers().reshape(gate.terms.shape),
-            mix=None if gate.mix is None else arrays["mix"].numbers().reshape(gate.mix.shape),
-        ),
-    )
+    read = {name: arrays[name].numbers().reshape(table.shape) for name, table in _tables(model).items()}
+    return replace(model, experts=read.pop("experts"), gate=GateTables(model.gate.kind, **read))
