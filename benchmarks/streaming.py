@@ -124,7 +124,7 @@ def few_batches(batches: Callable[..., Iterator[Any]]) -> Callable[..., Iterator
 def fit_many(folder: str) -> dict[str, Any]:
     """Fit a scan of all files and return what it took."""
     import nae
-    from nae.scanning.source import CachedRows
+    from nae.training.cached import CachedRows
 
     marks: dict[str, float] = {}
 

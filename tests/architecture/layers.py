@@ -1,51 +1,57 @@
-"""Which part of the library may import which, read from the source without running it."""
+"""Which part of the library may import which, checked against the source without running it.
+
+A part is a package or a module right under ``nae``. Imports inside functions count like any other. Imports for type
+checkers are checked too, but draw no line in the graph, since nothing is loaded.
+"""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
-# A part imports parts that stand before it, and itself.
-ORDER = (
-    "errors",
-    "_files",
-    "_typing",
-    "_optional",
-    "_random",
-    "_words",
-    "_warnings",
-    "links",
-    "contributions",
-    "parameters",
-    "presets",
-    "datasets",
-    "encoding",
-    "tables",
-    "quality",
-    "explanation",
-    "metrics",
-    "network",
-    "training",
-    "scanning",
-    "estimators",
-    "plots",
-    "interop",
-    "export",
-    "report",
-    "serving",
-    "tuning",
-    "scale",
-    "cli",
-)
-# What reads a model must not know how it was trained.
-READERS = ("plots", "interop", "export", "report", "serving")
-TRAINERS = ("network", "training", "scanning", "estimators")
-# Upward, and only inside a function: a method that is named on an object and done further down.
-DEFERRED = {
-    ("explanation", "interop"),  # an explanation turns itself into another package's
-    ("explanation", "plots"),  # and draws itself
-    ("tables", "explanation"),  # a model explains itself
+Graph = Mapping[str, tuple[str, ...]]
+
+# Parts that everyone may import. They import at most `errors`.
+BASE = ("errors", "_files", "_typing", "_optional", "_words", "_warnings")
+# What every other part imports besides: no more and no less.
+GRAPH: Graph = {
+    "links": (),
+    "contributions": (),
+    "parameters": (),
+    "presets": (),
+    "datasets": (),
+    "encoding": (),
+    "tables": ("links", "contributions", "encoding"),
+    "quality": ("links", "encoding", "tables"),
+    "explanation": ("encoding", "tables", "quality"),
+    "metrics": ("encoding", "tables", "explanation"),
+    "card": ("encoding", "tables", "quality"),
+    "plots": ("links", "explanation"),
+    "interop": ("encoding", "tables", "explanation", "plots"),
+    "export": ("encoding", "tables"),
+    "report": ("encoding", "tables", "quality", "explanation"),
+    "serving": ("encoding", "tables", "explanation", "card"),
+    "network": ("encoding", "tables"),
+    "scanning": ("links", "encoding", "quality"),
+    "training": ("links", "encoding", "tables", "network", "scanning"),
+    "estimators": (
+        *("links", "contributions", "parameters", "encoding", "tables", "quality", "explanation"),
+        *("metrics", "network", "scanning", "training"),
+    ),
+    "tuning": ("encoding", "plots", "estimators"),
+    "scale": ("encoding", "tables", "explanation", "scanning", "training", "estimators", "tuning"),
+    "cli": (
+        *("datasets", "encoding", "tables", "quality", "explanation", "card", "export", "report", "serving"),
+        *("scanning", "estimators", "tuning", "scale"),
+    ),
 }
+# Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.
+# Nothing else may import upwards.
+FORWARDING = {"tables/explains.py": "explanation", "explanation/shown.py": "interop"}
+# What reads a model must not know how it was trained.
+READERS = ("card", "plots", "interop", "export", "report", "serving")
+TRAINERS = ("network", "training", "scanning", "estimators")
 # Packages that only some parts may import.
 OWNERS = {
     "torch": (*TRAINERS, "tuning", "scale"),
@@ -60,6 +66,14 @@ OWNERS = {
 }
 
 
+class When(StrEnum):
+    """When an import happens."""
+
+    loading = "while the module loads"
+    calling = "when a function is called"
+    never = "never: it is for type checkers"
+
+
 @dataclass(frozen=True)
 class Import:
     """One import: the part and file it stands in, and what it asks for."""
@@ -68,54 +82,99 @@ class Import:
     file: str
     line: int
     module: str
-    is_deferred: bool
+    when: When
+
+    @property
+    def target(self) -> str | None:
+        """The part of the library that is imported, or None."""
+        top, _, rest = self.module.partition(".")
+        target = rest.partition(".")[0]
+        return None if top != "nae" or target in ("", "__version__", self.part) else target
+
+
+def imports(package: Path) -> list[Import]:
+    """Return all imports of a package but those of its public surface, which knows every part."""
+    paths = [path for path in sorted(package.rglob("*.py")) if path != package / "__init__.py"]
+    return [one for path in paths for one in _imports(package, path)]
+
+
+def edges(package: Path) -> set[tuple[str, str]]:
+    """Return which part imports which when the library runs; without what everyone may import and what forwards."""
+    return {
+        (one.part, one.target)
+        for one in imports(package)
+        if one.target is not None
+        and one.target not in BASE
+        and one.when is not When.never
+        and FORWARDING.get(one.file) != one.target
+    }
 
 
 def violations(package: Path) -> list[str]:
-    """Return every import under ``package`` that goes in a direction it must not."""
-    found = []
-    for path in sorted(package.rglob("*.py")):
-        if path != package / "__init__.py":  # the public surface knows all of it, lazily
-            found += [complaint for one in _imports(package, path) if (complaint := _complaint(package.name, one))]
+    """Return a complaint about every import under ``package`` that is not allowed."""
+    return [complaint for one in imports(package) if (complaint := _complaint(one))]
+
+
+def cycles(graph: Graph) -> list[set[str]]:
+    """Return the groups of parts that reach each other."""
+    reached = {part: reach(graph, part) for part in graph}
+    groups = [{other for other in reached[part] if part in reached[other]} for part in graph]
+    return [group for at, group in enumerate(groups) if group and group not in groups[:at]]
+
+
+def reach(graph: Graph, part: str) -> set[str]:
+    """Return every part that ``part`` imports, directly or through others."""
+    found: set[str] = set()
+    waiting = [part]
+    while waiting:
+        new = set(graph[waiting.pop()]) - found
+        found |= new
+        waiting += new
     return found
 
 
 def _imports(package: Path, path: Path) -> Iterator[Import]:
     part = path.relative_to(package).with_suffix("").parts[0]
-    file = path.relative_to(package.parent).as_posix()
-    for node, is_deferred in _import_nodes(ast.parse(path.read_text()), is_deferred=False):
+    file = path.relative_to(package).as_posix()
+    for node, when in _import_nodes(ast.parse(path.read_text()), When.loading):
         if isinstance(node, ast.Import):
-            modules = [alias.name for alias in node.names]
+            modules: Iterable[str] = [alias.name for alias in node.names]
         elif node.module == package.name:  # from nae import metrics
             modules = [f"{package.name}.{alias.name}" for alias in node.names]
         else:
             modules = [node.module or "."]
         for module in modules:
-            yield Import(part, file, node.lineno, module, is_deferred)
+            yield Import(part, file, node.lineno, module, when)
 
 
-def _import_nodes(tree: ast.AST, *, is_deferred: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+def _import_nodes(tree: ast.AST, when: When) -> Iterator[tuple[ast.Import | ast.ImportFrom, When]]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node, is_deferred
-        elif not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
-            inside = is_deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            yield from _import_nodes(node, is_deferred=inside)
+            yield node, when
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from _import_nodes(node, When.never)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from _import_nodes(node, When.calling)
+        else:
+            yield from _import_nodes(node, when)
 
 
-def _complaint(package: str, one: Import) -> str | None:
-    where = f"{one.file}:{one.line} ({one.part}) imports {one.module}"
-    top, _, rest = one.module.partition(".")
-    if top != package:
-        owners = OWNERS.get(top)
-        return None if owners is None or one.part in owners else f"{where}, which only {list(owners)} may"
-    target = rest.partition(".")[0]
-    if target in ("__version__", one.part):
+def _complaint(one: Import) -> str | None:
+    where = f"nae/{one.file}:{one.line} ({one.part}) imports {one.module}"
+    owners = OWNERS.get(one.module.partition(".")[0])
+    if owners is not None and one.part not in owners and one.when is not When.never:
+        return f"{where}, which only {list(owners)} may"
+    if one.target is None:
         return None
-    if one.part not in ORDER or target not in ORDER:
-        return f"{where}; name both parts in ORDER"
-    if one.part in READERS and target in TRAINERS:
-        return f"{where}: what reads a model must not know how it was trained"
-    if ORDER.index(target) < ORDER.index(one.part) or (one.is_deferred and (one.part, target) in DEFERRED):
+    if one.part in BASE:
+        return None if one.target == "errors" else f"{where}; what everyone imports may import errors only"
+    if one.part not in GRAPH or one.target not in (*BASE, *GRAPH):
+        return f"{where}; name both parts in GRAPH"
+    if one.target in (*BASE, *GRAPH[one.part]) or _forwards(one):
         return None
-    return f"{where}, which stands further down"
+    return f"{where}, which GRAPH does not allow"
+
+
+def _forwards(one: Import) -> bool:
+    """Return whether a file that forwards imports what it forwards to, where it is called or for its types."""
+    return one.when is not When.loading and FORWARDING.get(one.file) == one.target

@@ -1,6 +1,7 @@
 import pytest
 
 from nae.errors import UserError
+from nae.explanation.outputs import pick_output
 from nae.plots.style import (
     decimals_for,
     format_compact,
@@ -9,7 +10,6 @@ from nae.plots.style import (
     format_signed,
     format_value,
     nice_ticks,
-    pick_output,
     shorten,
     shorten_all,
 )

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from nae.errors import DataError
 from nae.network.cells import RowCells
 from nae.scanning.cache import Field, open_cache, plan_blocks
-from nae.scanning.source import CachedRows, Packing
 from nae.training import TrainingRows
+from nae.training.cached import CachedRows, Packing
 
 N_ROWS, N_FEATURES, N_SLOTS = 1000, 3, 20
 FIELDS = [Field("number", np.int32), Field("pair", np.uint8, 2)]

@@ -6,6 +6,7 @@ import torch
 
 from nae.encoding import Category, Number, Schema
 from nae.errors import TrainingError
+from nae.explanation.statistics import remember
 from nae.links import LINKS
 from nae.network.untrained import fill_table
 from nae.tables import TableModel
@@ -95,7 +96,7 @@ def test_tables_beyond_single_precision_are_kept_in_double(spread):
 
 def test_statistics_are_those_of_the_training_rows():
     problem = Problem()
-    model = assembled(problem)
+    model = remember(assembled(problem), problem.cells, np.ones(N_ROWS))
     statistics = model.statistics
     values = model.contributions(problem.cells).values
     np.testing.assert_allclose(statistics.variance[:, 0], values.var(axis=0))

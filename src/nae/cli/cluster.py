@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from nae._words import counted
 from nae.cli.console import say
-from nae.cli.fit import Recipe, Task, check_loss, check_positive_class, choose_task
+from nae.cli.recipe import Recipe, Task, check_loss, check_positive_class, choose_task
 from nae.cli.streaming import glance
 from nae.scale import fit_members, fit_ray
 from nae.scanning import scan

@@ -10,8 +10,9 @@ import typer
 from nae import datasets
 from nae.cli.console import out, say
 from nae.cli.explain import global_table
-from nae.cli.fit import Recipe, Task, fit_table
+from nae.cli.fit import fit_table
 from nae.cli.options import parse_duration
+from nae.cli.recipe import Recipe, Task
 from nae.cli.writing import check_folder, write_table
 
 __all__ = ["demo"]

@@ -1,9 +1,7 @@
 """``nae fit``: from a table to a model file and a first opinion about it."""
 
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +13,7 @@ from nae._typing import Array, IntArray
 from nae._words import counted, sized
 from nae.cli.beside import Beside, find_beside
 from nae.cli.columns import check_finite, column_of, find_column, remarks
-from nae.cli.console import out, say
+from nae.cli.console import say
 from nae.cli.options import (
     DataFiles,
     OffsetColumns,
@@ -25,76 +23,22 @@ from nae.cli.options import (
     parse_class_weight,
     parse_duration,
 )
-from nae.cli.progress import Watch, watch_training
-from nae.cli.quality import quality_table, read_target
+from nae.cli.quality import read_target
 from nae.cli.reading import is_streamed, read_file
+from nae.cli.recipe import Recipe, Share, Task, choose_task, make_estimator
 from nae.cli.splits import Split, describe_split, split_rows
+from nae.cli.training import show_result, train_estimator
 from nae.cli.writing import check_apart, check_folder
 from nae.encoding.columns import is_missing
 from nae.errors import ConfigError, DataError
-from nae.quality import Quality, measure
+from nae.quality import measure
 from nae.scanning import scan
 from nae.scanning.files import find_paths
-from nae.tables import TableModel
 
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
 
-__all__ = [
-    "Recipe",
-    "Share",
-    "Task",
-    "check_loss",
-    "check_positive_class",
-    "choose_task",
-    "fit",
-    "fit_table",
-    "show_result",
-    "train_estimator",
-]
-
-_FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
-
-
-class Task(StrEnum):
-    """What is predicted."""
-
-    auto = "auto"
-    regression = "regression"
-    classification = "classification"
-
-
-class Share(StrEnum):
-    """What the workers of a cluster share out."""
-
-    rows = "rows"
-    members = "members"
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to fit: what the command line said, as values."""
-
-    task: Task = Task.auto
-    loss: str | None = None
-    positive_class: str | None = None
-    additivity: float | str | None = None
-    n_members: int | None = None
-    max_epochs: int | None = None
-    time_limit: float | None = None
-    test_size: float = 0.2
-    categories: tuple[str, ...] = ()
-    beside: Beside = field(default_factory=Beside)
-    """Columns of the offset and of the weights, as the command line names them."""
-    class_weight: str | dict[str, float] | None = None
-    n_jobs: int | None = None
-    seed: int = 0
-    device: str = "auto"
-    is_quiet: bool = False
-    settings: tuple[tuple[str, Any], ...] = ()
-    """Further parameters of the estimator, as a search found them."""
-    cluster: str | None = None
-    """Address of the Ray whose jobs train the members; None trains them here."""
+__all__ = ["fit", "fit_table"]
 
 
 def fit(
@@ -254,89 +198,6 @@ def _model_path(data: list[str], output: str | None) -> Path:
     return path
 
 
-def choose_task(task: Task, column: pa.ChunkedArray, name: str) -> tuple[bool, str]:
-    """Return whether classes are predicted, and why."""
-    kind, n_different = column.type, len(column.drop_null().unique())
-    is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
-    if n_different == 0:
-        raise DataError(f"The target {name!r} must hold values; all of them are missing.")
-    if n_different == 1:
-        raise DataError(f"The target {name!r} must vary; all its values are {column.drop_null()[0].as_py()!r}.")
-    if task is Task.auto and is_number and n_different > 2:
-        return False, f"{name!r} holds numbers, so numbers are predicted (--task classification for classes)"
-    if task is Task.regression:
-        if not is_number:
-            _complain_about_text(column, name)
-        return False, f"numbers are predicted for {name!r}"
-    if not is_number and n_different > max(20, _FEW_CLASSES * len(column)):
-        raise DataError(f"The target {name!r} must hold numbers or classes; it holds {n_different} different texts.")
-    return True, f"{name!r} has {n_different} classes"
-
-
-def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
-    for row, value in enumerate(column.to_pylist(), start=1):
-        try:
-            float(value if value is not None else 0)
-        except (TypeError, ValueError):
-            raise DataError(
-                f"The target {name!r} must hold numbers for a regression; row {row} holds {str(value)[:40]!r}."
-            ) from None
-
-
-def check_loss(recipe: Recipe, *, is_classes: bool) -> None:
-    """Complain about a loss where classes are predicted, and about their weights where they are not."""
-    if is_classes and recipe.loss is not None:
-        raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
-    if not is_classes and recipe.class_weight is not None:
-        raise ConfigError("--class-weight is for classes; numbers are predicted here. Leave it out, or use --weight.")
-
-
-def check_positive_class(recipe: Recipe, *, is_classes: bool) -> None:
-    """Complain about a positive class where numbers are predicted."""
-    if not is_classes and recipe.positive_class is not None:
-        raise ConfigError(
-            f"--positive-class is for two classes; numbers are predicted here, got {recipe.positive_class!r}."
-        )
-
-
-def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClassifier | NAERegressor":
-    """Return the estimator of a recipe for a table with the columns of ``X``."""
-    from nae.estimators import NAEClassifier, NAERegressor
-
-    check_loss(recipe, is_classes=is_classes)
-    check_positive_class(recipe, is_classes=is_classes)
-    given: dict[str, Any] = {
-        "n_members": recipe.n_members,
-        "loss": recipe.loss,
-        "class_weight": recipe.class_weight,
-        "n_jobs": recipe.n_jobs,
-        "positive_class": recipe.positive_class,
-        "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
-    }
-    estimator = (NAEClassifier if is_classes else NAERegressor)(
-        additivity=recipe.additivity,
-        max_epochs=recipe.max_epochs,
-        time_limit=recipe.time_limit,
-        random_state=recipe.seed,
-        device=recipe.device,
-        **{key: value for key, value in given.items() if value is not None},
-    )
-    estimator.set_params(**dict(recipe.settings))
-    return estimator
-
-
-def train_estimator(
-    X: pa.Table, recipe: Recipe, fit: Callable[[Any, Watch], Any], *, is_classes: bool
-) -> "tuple[NAEClassifier | NAERegressor, bool]":
-    """Return the estimator of a recipe after ``fit`` was called with it, and whether Ctrl-C ended that early."""
-    estimator = make_estimator(X, recipe, is_classes=is_classes)
-    with watch_training(recipe.time_limit, is_quiet=recipe.is_quiet) as watch:
-        estimator.set_params(callbacks=[watch])
-        fit(estimator, watch)
-    estimator.set_params(callbacks=None)  # a file holds no code
-    return estimator, watch.is_interrupted
-
-
 def _describe(table: pa.Table, features: list[str], n_without: int, split: Split, reason: str) -> None:
     say(f"{counted(table.num_rows, 'row')}, {counted(len(features), 'feature')}; {reason}.")
     if n_without:
@@ -344,25 +205,6 @@ def _describe(table: pa.Table, features: list[str], n_without: int, split: Split
     for remark in remarks(table, features):
         say(f"note: {remark}")
     say(f"{counted(len(split.training), 'row')} to train and validate on, {len(split.test):,} kept apart to test.")
-
-
-def show_result(model: TableModel, quality: Quality, *, n_test: int, is_interrupted: bool) -> None:
-    """Say how training ended and how good the model is."""
-    training = model.training
-    how = "Ctrl-C" if is_interrupted else training.stopped
-    trained = counted(training.n_epochs or 0, "epoch")
-    say(f"trained for {trained} and kept the best, number {training.best_epoch} ({how}).")
-    where = counted(n_test, "test row") if n_test else "the training rows: there are too few to test"
-    console = out()
-    console.print(quality_table(f"Quality on {where}", quality))
-    explanation = model.explain_global()
-    console.print(
-        f"weighted additivity {explanation.additivity_weighted:.2f} "
-        f"(mean over features {explanation.additivity:.2f})   interaction share {explanation.interaction_share:.2f}   "
-        f"cancellation {explanation.cancellation:.2f}"
-    )
-    best = ", ".join(shape.name for shape in explanation.ranked()[:5])
-    console.print(f"what matters most: {best}")
 
 
 def _say_what_next(path: Path, data: list[str]) -> None:

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from nae._words import counted
+from nae.card import Card, make_card
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, load_model
-from nae.serving.card import Card, make_card
 
 __all__ = ["show"]
 

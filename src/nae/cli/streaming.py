@@ -10,8 +10,9 @@ from nae._words import counted
 from nae.cli.beside import find_beside
 from nae.cli.columns import find_column
 from nae.cli.console import say
-from nae.cli.fit import Recipe, choose_task, show_result, train_estimator
 from nae.cli.quality import read_target
+from nae.cli.recipe import Recipe, choose_task
+from nae.cli.training import show_result, train_estimator
 from nae.errors import ConfigError, DataError
 from nae.quality import measure
 from nae.scanning import Scan

@@ -13,10 +13,11 @@ from nae._words import counted
 from nae.cli.beside import Beside, find_beside
 from nae.cli.columns import check_finite, column_of, find_column
 from nae.cli.console import make_table, out, say
-from nae.cli.fit import Recipe, Task, check_loss, choose_task, fit_table
+from nae.cli.fit import fit_table
 from nae.cli.options import DataFile, OffsetColumns, WeightColumn, parse_duration
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
+from nae.cli.recipe import Recipe, Task, check_loss, choose_task
 from nae.cli.splits import split_rows
 from nae.cli.writing import check_apart, check_folder
 from nae.encoding.columns import is_missing

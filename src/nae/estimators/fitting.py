@@ -15,6 +15,7 @@ from nae.encoding import Cells, Feature, Number
 from nae.errors import ConfigError, DataError
 from nae.estimators.given import State
 from nae.estimators.prepared import Prepared
+from nae.explanation.statistics import remember
 from nae.links import link_named
 from nae.network import Network
 from nae.network.cells import RowCells
@@ -95,7 +96,7 @@ def fit_model(prepared: Prepared, run: Run) -> Fitted:
 
 def _tabulate(network: Network, prepared: Prepared) -> TableModel:
     task = prepared.task
-    return assemble(
+    model = assemble(
         network,
         prepared.schema,
         prepared.cells,
@@ -107,6 +108,7 @@ def _tabulate(network: Network, prepared: Prepared) -> TableModel:
         slot_weight=prepared.slot_weight,
         is_warm=prepared.state is not None,
     )
+    return remember(model, prepared.cells, prepared.weights, slot_weight=prepared.slot_weight)
 
 
 @contextmanager

@@ -23,11 +23,11 @@ from nae.links import link_named
 from nae.network import piecewise_inputs
 from nae.scanning.cache import RowCache, open_cache, plan_blocks
 from nae.scanning.chunks import Chunk, read_chunks
-from nae.scanning.source import CachedRows, Packing, concatenate
 from nae.scanning.survey import number_target
 from nae.tables.statistics import slot_weights
 from nae.training import TrainingRows
 from nae.training.assemble import padded_slots
+from nae.training.cached import CachedRows, Packing, concatenate
 from nae.training.checkpoint import Checkpoints, RunState
 from nae.training.data import VALIDATION_ROWS
 from nae.training.history import Epoch

@@ -140,7 +140,7 @@ class LocalExplanation(Shown, Serial):
         output
             Which output of several, by name or position; all of them unless given.
         """
-        from nae.interop.shap import to_shap
+        from nae.explanation.shap import to_shap
 
         return to_shap(self, output)
 

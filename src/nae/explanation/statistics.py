@@ -16,10 +16,21 @@ from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 from nae.tables.statistics import Statistics, slot_quantiles, slot_weights
 
-__all__ = ["gather_statistics", "with_statistics"]
+__all__ = ["gather_statistics", "remember", "with_statistics"]
 
 _MOST_ROWS = 2048  # rows that measure who changes whom
 _WORK = 4_000_000_000  # multiplications that may take
+
+
+def remember(model: TableModel, cells: Cells, weights: Array, *, slot_weight: Array | None = None) -> TableModel:
+    """Return the same model with the statistics of its training rows.
+
+    If the rows are a sample, ``slot_weight`` says how much of all rows lies at each slot.
+    """
+    statistics = gather_statistics(model, cells, weights)
+    if slot_weight is not None:
+        statistics = replace(statistics, weight=slot_weight)
+    return replace(model, statistics=statistics)
 
 
 def with_statistics(model: TableModel, X: Any, *, sample_weight: Any = None) -> TableModel:

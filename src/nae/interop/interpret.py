@@ -7,11 +7,12 @@ import numpy as np
 
 from nae._typing import Array
 from nae.explanation.local import LocalExplanation
+from nae.explanation.outputs import score_label
 from nae.explanation.serial import make_frame
 from nae.explanation.shapes import FeatureShape, GlobalExplanation
 from nae.plots import importance, shape, waterfall
 from nae.plots.plotly.canvas import graph, new_figure, plain
-from nae.plots.style import STYLE, score_label
+from nae.plots.style import STYLE
 
 __all__ = ["data_of", "figure_of", "selector_of"]
 

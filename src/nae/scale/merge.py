@@ -9,7 +9,7 @@ import numpy as np
 from nae._typing import Array
 from nae.encoding import Cells
 from nae.estimators.fitting import Fitted
-from nae.explanation.statistics import gather_statistics
+from nae.explanation.statistics import remember
 from nae.tables import TableModel
 from nae.tables.gates import MEMBER_AXES, GateTables
 from nae.tables.summary import TrainingSummary
@@ -22,7 +22,7 @@ def merge_fits(fits: Sequence[Fitted], cells: Cells, weights: Array, *, has_own_
     """Return what a fit of all members together leaves; ``cells`` and ``weights`` are those of the training rows."""
     model = merge_models([fit.model for fit in fits])
     return Fitted(
-        replace(model, statistics=gather_statistics(model, cells, weights)),
+        remember(model, cells, weights),
         merge_histories([fit.history for fit in fits], has_own_rows=has_own_rows),
         {f"{member}.{name}": array for member, fit in enumerate(fits) for name, array in fit.state.items()},
         max(fit.table_error for fit in fits),

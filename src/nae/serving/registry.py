@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from nae.card import Card, make_card
 from nae.errors import ConfigError, FormatError, NAEError
-from nae.serving.card import Card, make_card
 from nae.tables import TableModel, load
 
 __all__ = ["Registry", "Served", "file_state"]

@@ -1,4 +1,4 @@
-"""From a trained network to a model: fill in unseen values, centre contributions, gather statistics."""
+"""From a trained network to a model: fill in unseen values, centre contributions."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,6 @@ import torch
 from nae._typing import Array, IntArray
 from nae.encoding import Cells, Schema
 from nae.errors import TrainingError
-from nae.explanation.statistics import gather_statistics
 from nae.links import Link
 from nae.network import Network
 from nae.network.untrained import fill_table
@@ -60,7 +59,7 @@ def assemble(
     slot_weight: Array | None = None,
     is_warm: bool = False,
 ) -> TableModel:
-    """Return the model of a trained network.
+    """Return the model of a trained network, without statistics.
 
     ``cells`` and ``weights`` are those of the training rows. If these are a sample, ``slot_weight`` says how much of
     all rows lies at each slot. If ``is_warm``, other rows have trained the network before.
@@ -92,8 +91,7 @@ def assemble(
             "Training diverged: the tables it left are not finite. "
             "Lower learning_rate, or look for extreme values in the target, the weights or the offset."
         )
-    statistics = gather_statistics(model, cells, weights)
-    return replace(model, statistics=replace(statistics, weight=weight))
+    return model
 
 
 def _centre(model: TableModel, cells: Cells, weights: Array) -> TableModel:

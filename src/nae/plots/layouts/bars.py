@@ -7,6 +7,7 @@ import numpy as np
 from nae._typing import IntArray
 from nae.errors import UserError
 from nae.explanation.local import LocalExplanation
+from nae.explanation.outputs import pick_output, score_label
 from nae.explanation.shapes import GlobalExplanation
 from nae.links import link_named
 from nae.plots.style import (
@@ -15,8 +16,6 @@ from nae.plots.style import (
     format_number,
     format_signed,
     format_value,
-    pick_output,
-    score_label,
 )
 
 __all__ = [

@@ -8,9 +8,9 @@ import numpy as np
 
 from nae._typing import Array
 from nae.errors import UserError
+from nae.explanation.outputs import pick_output
 from nae.explanation.shapes import GlobalExplanation
 from nae.plots.layouts.shape import ShapeLayout, lay_out_shape
-from nae.plots.style import pick_output
 
 __all__ = [
     "CompareLayout",

@@ -8,8 +8,9 @@ from nae._typing import Array, BoolArray
 from nae.errors import ConfigError, UserError
 from nae.explanation.grid import Axis
 from nae.explanation.interaction import InteractionExplanation
+from nae.explanation.outputs import pick_output, score_label
 from nae.explanation.strength import InteractionStrength
-from nae.plots.style import format_compact, format_value, nice_ticks, pick_output, score_label
+from nae.plots.style import format_compact, format_value, nice_ticks
 
 __all__ = ["MapAxis", "MapLayout", "MatrixLayout", "lay_out_map", "lay_out_matrix", "lay_out_panels"]
 

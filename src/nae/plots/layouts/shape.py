@@ -7,8 +7,9 @@ import numpy as np
 
 from nae._typing import Array
 from nae.explanation.grid import FEW_VALUES, central_range, is_listed
+from nae.explanation.outputs import pick_output, score_label
 from nae.explanation.shapes import FeatureShape, GlobalExplanation
-from nae.plots.style import format_value, pick_output, score_label
+from nae.plots.style import format_value
 
 __all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "value_range"]
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from nae import NAEClassifier, NAERegressor
-from nae.serving.card import Card, make_card
+from nae.card import Card, make_card
 
 QUICK = {"n_members": 1, "max_epochs": 2, "random_state": 0}
 TABLE = pd.DataFrame({"size": np.arange(40.0), "rooms": np.arange(40.0) % 5})

@@ -11,8 +11,7 @@ from torch import Tensor
 from nae._typing import AnyArray, Array
 from nae.network.cells import RowCells
 from nae.scanning.cache import Field, RowCache
-from nae.training import TrainingRows
-from nae.training.data import VALIDATION_ROWS, Scored
+from nae.training.data import VALIDATION_ROWS, Scored, TrainingRows
 
 __all__ = ["CachedRows", "Packing", "concatenate"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from nae._optional import require
 from nae._typing import AnyArray
 from nae.encoding.columns import is_missing
-from nae.plots.style import pick_output
+from nae.explanation.outputs import pick_output
 
 if TYPE_CHECKING:
     from nae.explanation.local import LocalExplanation

@@ -6,7 +6,7 @@ import pytest
 
 from nae import LocalExplanation
 from nae.errors import UserError
-from nae.interop.shap import to_shap
+from nae.explanation.shap import to_shap
 from tests.plots.explained import NAMES, local_of, model_of, rows_of
 
 pytestmark = [
