@@ -8,6 +8,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.fuzz.targets import TARGETS, Violation
 from benchmarks.fuzz.worker import try_once
+from nae.cli import reading
 from nae.tables import archive
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers at the edge of floats overflow
@@ -23,6 +24,16 @@ def attempts(name: str, n: int, folder: Path, *, seed: int = 0) -> set[str]:
 def test_changed_files_are_refused_or_work(tmp_path: Path) -> None:
     found = attempts("files", 400, tmp_path)
     assert {"broken, refused", "forged, refused", "forged, a model that works"} <= found
+
+
+def test_damaged_tables_are_read_or_refused(tmp_path: Path) -> None:
+    assert {"read", "refused", "streamed, refused"} <= attempts("readers", 100, tmp_path)
+
+
+def test_a_reader_that_lets_errors_pass_is_a_violation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_checked", lambda table, name: table)
+    with pytest.raises(Violation, match="no rows, no columns"):
+        attempts("readers", 400, tmp_path)
 
 
 def test_files_whose_checksums_are_not_looked_at_are_a_violation(

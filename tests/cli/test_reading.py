@@ -6,12 +6,14 @@ import lzma
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from nae.cli.columns import to_numbers
 from nae.cli.reading import read_file
 from nae.errors import DataError
 from nae.scanning.dialect import guess_delimiter
@@ -174,3 +176,39 @@ def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sys.stdin", Stdin())
     assert read_file("-").to_pydict() == {"a": [1]}
+
+
+def arrow_with_wrong_offsets() -> bytes:
+    """Return an Arrow file whose text begins and ends far beyond the file."""
+    sink = io.BytesIO()
+    table = pa.table({"kind": ["oak", "pine", "elm"]})
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    offsets = np.array([0, 3, 7, 10], np.int32)
+    return sink.getvalue().replace(offsets.tobytes(), (offsets * 1_000_000).tobytes())
+
+
+DAMAGED = {
+    "a Parquet file without its middle": lambda: parquet()[:40] + parquet()[60:],
+    "an Arrow file that points out of itself": arrow_with_wrong_offsets,
+    "half a character of UTF-16": lambda: "size\n1\n".encode("utf-16")[:-1],
+    "a number that no integer of a file holds": lambda: b'[{"size": ' + b"9" * 400 + b"}]",
+}
+
+
+def parquet() -> bytes:
+    sink = io.BytesIO()
+    pa.parquet.write_table(pa.table({"size": [1.0, 2.0], "kind": ["oak", "pine"]}), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_file_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(DAMAGED[name]())
+    with pytest.raises(DataError, match=r"t cannot be read: .+|t must be UTF-16 text"):
+        read_file(str(tmp_path / "t"))
+
+
+def test_digits_of_other_scripts_are_numbers_as_python_has_them() -> None:
+    column = pa.chunked_array([["1٢", None, "2_000"]])
+    assert to_numbers(column, "size").to_pylist() == [12.0, None, 2000.0]

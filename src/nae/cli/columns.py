@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from nae.encoding.columns import missing_column
 from nae.encoding.schema import Category, Schema
@@ -104,10 +103,12 @@ def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return a column of texts as numbers; text that is none is an error with its row."""
     if not _is_text(column.type):
         return column
-    for row, value in enumerate(column.to_pylist(), start=1):
+    texts = column.to_pylist()
+    for row, value in enumerate(texts, start=1):
         if value is not None and not _is_number(value):
             raise DataError(f"Column {name!r} must hold numbers; row {row} holds {value[:40]!r}.")
-    return pa.compute.cast(column, pa.float64())
+    # Not Arrow's cast: Python takes digits of other scripts, and underscores between digits.
+    return pa.chunked_array([pa.array([None if value is None else float(value) for value in texts], pa.float64())])
 
 
 def _is_text(kind: pa.DataType) -> bool:

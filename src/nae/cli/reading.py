@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
-from nae.errors import DataError, did_you_mean
+from nae.errors import DataError, NAEError, did_you_mean
 from nae.scanning.dialect import Dialect, decode, guess_delimiter
 
 __all__ = ["is_streamed", "read_file"]
@@ -44,7 +44,10 @@ def read_file(source: str) -> pa.Table:
     content = _unpack(_read_bytes(source), name)
     try:
         table = _parse(content, name)
-    except pa.ArrowException as error:
+        table.validate(full=True)  # Arrow takes places and texts as they are in the file, which may be damaged
+    except NAEError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # Arrow raises plain ones, too
         raise DataError(f"{name} cannot be read: {_first_line(error)}.") from error
     return _checked(table, name)
 

@@ -28,6 +28,7 @@ Handle = Callable[[BadRow], None]
 
 def infer_types(path: str, delimiter: str) -> dict[str, pa.DataType]:
     """Return what the columns hold, as far as the beginning of a file tells: numbers, booleans or text."""
+    first_bytes(path)
     try:
         convert = pa.csv.ConvertOptions(strings_can_be_null=True)
         with closing(_stream(path, delimiter, lambda row: None, convert, block_size=_INFERENCE)) as stream:
@@ -56,6 +57,7 @@ class DelimitedFile:
 
     def batches(self, handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
         """Yield tables and the numbers of their rows in the file; rows that cannot be parsed go to ``handle``."""
+        first_bytes(self.path)
         wrong: list[BadRow] = []
         try:
             with closing(self._open(wrong)) as stream:
@@ -169,6 +171,17 @@ def _is_of(kind: pa.DataType, value: str | None) -> bool:
 
 
 def first_bytes(path: str, n_bytes: int = 1 << 16) -> str:
-    """Return the beginning of a file as text."""
-    with pa.input_stream(path) as stream:
-        return bytes(stream.read(n_bytes)).decode("utf-8-sig", errors="replace")
+    """Return the beginning of a file as text; its header must be UTF-8, since Arrow takes names to be."""
+    try:
+        with pa.input_stream(path) as stream:
+            content = bytes(stream.read(n_bytes))
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
+    header = content.splitlines()[0] if content else b""
+    try:
+        is_text = "\0" not in header.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        is_text = len(header) == n_bytes  # cut within a character, perhaps
+    if not is_text:
+        raise DataError(f"The header of {path} must be UTF-8 text; it is not. Write the file anew as UTF-8.")
+    return content.decode("utf-8-sig", errors="replace")

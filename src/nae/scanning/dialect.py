@@ -22,7 +22,12 @@ class Dialect:
 def decode(content: bytes, source: str) -> str:
     """Return the text of a file: UTF-8 or UTF-16 with or without a byte-order mark, else the Western code page."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16")
+        try:
+            return content.decode("utf-16")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{source} must be UTF-16 text, as its first bytes say; byte {error.start} is none ({error.reason})."
+            ) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

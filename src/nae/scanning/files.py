@@ -185,6 +185,7 @@ class DatasetFiles:
                 **options,
             )
             for batch in batches:
+                batch.validate(full=True)  # Arrow takes places and texts as they are in the file
                 yield pa.table(batch), np.arange(n_read + 1, n_read + batch.num_rows + 1)
                 n_read += batch.num_rows
         except (pa.ArrowException, OSError) as error:
