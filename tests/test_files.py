@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nae._files import _machine, whole_file, write_whole
+from nae._files import whole_file, write_whole
+from nae._processes import machine
 
 
 def names(folder: Path) -> list[str]:
@@ -117,7 +118,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
 
 def test_only_old_files_of_other_machines_are_removed_and_none_of_other_names(tmp_path: Path) -> None:
     kept = [".nae-00000000-1-00000000.tmp", ".nae-notes.tmp", "nae-00000000-1-00000002.tmp"]
-    removed = [".nae-00000000-1-00000001.tmp", f".nae-{_machine()}-{2**40}-00000000.tmp"]
+    removed = [".nae-00000000-1-00000001.tmp", f".nae-{machine()}-{2**40}-00000000.tmp"]
     for name in (*kept, *removed):
         (tmp_path / name).touch()
     yesterday = time.time() - 25 * 3600

@@ -1,11 +1,9 @@
 """Write files completely or not at all."""
 
 import errno
-import hashlib
 import os
 import re
 import secrets
-import socket
 import stat
 import time
 from collections.abc import Iterator
@@ -13,11 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from nae._processes import is_gone, this_process
+
 __all__ = ["whole_file", "write_whole"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _OLD = 24 * 3600.0  # seconds after which a temporary file is considered abandoned
-_TEMPORARY = re.compile(r"\.nae-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp")  # machine, process, chance
+_TEMPORARY = re.compile(r"\.nae-([0-9a-f]{8}-\d+)-[0-9a-f]{8}\.tmp")  # process, chance
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | str) -> None:
@@ -44,7 +44,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise FileNotFoundError(errno.ENOENT, "No such folder", str(Path(path).parent))
     _remove_abandoned(target.parent)
     mode = _mode_of(target)
-    temporary = target.with_name(f".nae-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".nae-{this_process()}-{secrets.token_hex(4)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(temporary, flags, 0o666 if mode is None else mode), "wb") as file:
@@ -71,11 +71,6 @@ def _mode_of(target: Path) -> int | None:
     return stat.S_IMODE(target.stat().st_mode)
 
 
-def _machine() -> str:
-    """Return a short name of this machine; a process id has no meaning on another machine."""
-    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
-
-
 def _remove_abandoned(folder: Path) -> None:
     """Remove temporary files of this library whose process has ended, or that have not changed for a day."""
     with suppress(OSError), os.scandir(folder) as entries:  # a folder that cannot be listed can be written to
@@ -84,21 +79,8 @@ def _remove_abandoned(folder: Path) -> None:
             if found is None:
                 continue
             with suppress(OSError):  # another process was faster
-                is_gone = found[1] == _machine() and not _is_alive(int(found[2]))
-                if is_gone or time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD:
+                if is_gone(found[1]) or time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD:
                     os.unlink(entry.path)  # noqa: PTH108
-
-
-def _is_alive(process: int) -> bool:
-    if os.name != "posix":  # elsewhere asking would end it
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
 
 
 def _flush_folder(folder: Path) -> None:

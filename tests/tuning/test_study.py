@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +16,7 @@ from nae.tuning import study as module
 from nae.tuning.evaluation import Measured, Question
 from tests.tuning.calls import read_call
 
+ROOT = Path(__file__).parents[2]
 SPACE = SearchSpace((Range("learning_rate", 1e-3, 2e-2, default=5e-3), Choice("additivity", (None, 0.9), default=None)))
 
 
@@ -205,6 +207,43 @@ def test_an_interrupted_trial_is_the_next_one(tmp_path: Path, monkeypatch: pytes
             tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
     result = tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
     assert [trial.params for trial in result.trials] == asked == [SPACE.defaults()]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from nae.tuning import tune
+from tests.tuning.test_study import SPACE, make_rows, tiny
+kill = lambda **_: os.kill(os.getpid(), signal.SIGKILL)
+tune(tiny(callbacks=[kill]), *make_rows(), folder=Path(sys.argv[1]), space=SPACE, n_trials=1)
+"""
+
+
+@pytest.mark.slow
+def test_a_trial_whose_process_was_killed_is_the_next_one(tmp_path: Path) -> None:
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False, cwd=ROOT)
+        assert killed.returncode == -signal.SIGKILL
+    X, y = make_rows()
+    result = tune(tiny(callbacks=[lambda **_: None]), X, y, folder=tmp_path, space=SPACE, n_trials=2)
+    assert result.trials[0].params == SPACE.defaults()
+    assert (len(result.trials), result.n_failed) == (2, 0)
+
+
+def test_a_trial_of_a_living_process_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_rows()
+    asked = []
+
+    def evaluate(question: Any, params: Any, number: int) -> Trial:
+        asked.append(params)
+        if len(asked) == 1:  # another search begins before this trial ends
+            tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)
+        return make_trial(number, 1.0, 0.5)
+
+    monkeypatch.setattr(module, "evaluate", evaluate)
+    tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=2)
+    assert asked[0] == SPACE.defaults()
+    assert asked[1] != SPACE.defaults()
 
 
 def test_a_study_whose_trials_all_diverge_says_so() -> None:

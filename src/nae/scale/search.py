@@ -19,6 +19,7 @@ from nae.tuning.study import (
     ask_question,
     count_finished,
     make_storage,
+    note_process,
     open_study,
     proposal_seed,
     read_result,
@@ -180,4 +181,5 @@ def _search(
 
 
 def _ask(space: SearchSpace, trial: Any) -> None:
+    note_process(trial)
     propose(space, trial)  # Ray notes what is asked for

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nae._optional import require
+from nae._processes import is_gone, this_process
 from nae.errors import ConfigError, TrainingError
 from nae.tuning.evaluation import PASSING, Question, evaluate
 from nae.tuning.space import DEFAULT_SPACE, Range, SearchSpace
@@ -20,6 +21,7 @@ __all__ = [
     "ask_question",
     "count_finished",
     "make_storage",
+    "note_process",
     "open_study",
     "proposal_seed",
     "read_result",
@@ -30,6 +32,7 @@ __all__ = [
 STUDY_FILE = "study.log"
 STUDY_NAME = "nae"
 _INTERRUPTED = "interrupted"
+_PROCESS = "process"  # who runs a trial
 MEASURED = ("standard_error", "seconds", "deviation")  # what a trial carries besides its two objectives
 
 
@@ -132,11 +135,31 @@ def open_study(question: Question, space: SearchSpace, folder: str | Path, *, se
             sampler=optuna.samplers.TPESampler(seed=proposal_seed(folder, seed)),
         )
         _check_same(study, question, space, folder)
+        _take_up_again(study)
         if not study.get_trials(deepcopy=False):
-            study.enqueue_trial(space.defaults())
+            study.enqueue_trial(space.defaults(), user_attrs={_PROCESS: this_process()})
         yield study
     finally:
         optuna.logging.set_verbosity(verbosity)
+
+
+def note_process(trial: Any) -> None:
+    """Note that this process runs a trial."""
+    trial.set_user_attr(_PROCESS, this_process())
+
+
+def _take_up_again(study: Any) -> None:
+    """Ask for the trials anew whose process was killed; they say nothing about their settings."""
+    module = require("optuna.trial", extra="tune")
+    states = module.TrialState
+    for trial in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+        if not is_gone(trial.user_attrs.get(_PROCESS, "")):
+            continue
+        module.Trial(study, trial._trial_id).set_user_attr(_INTERRUPTED, True)  # noqa: SLF001
+        study.tell(trial.number, state=states.FAIL, skip_if_finished=True)
+        params = trial.params or trial.system_attrs.get("fixed_params")
+        if params:
+            study.enqueue_trial(params, user_attrs={_PROCESS: this_process()})
 
 
 def count_finished(study: Any) -> int:
@@ -176,6 +199,7 @@ def read_result(study: Any, question: Question) -> TuningResult:
 
 def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Callable[[Trial], None] | None) -> None:
     asked = study.ask()
+    note_process(asked)
     try:
         trial = evaluate(question, suggest(space, asked), asked.number)
     except BaseException as error:

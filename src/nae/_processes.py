@@ -1,0 +1,34 @@
+"""Processes by name, for what they leave behind: a number means nothing on another machine."""
+
+import hashlib
+import os
+import re
+import socket
+
+__all__ = ["is_gone", "machine", "this_process"]
+
+_NAME = re.compile(r"([0-9a-f]{8})-(\d+)")
+
+
+def machine() -> str:
+    """Return a short name of this machine."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def this_process() -> str:
+    """Return a name of this process: its machine and its number."""
+    return f"{machine()}-{os.getpid()}"
+
+
+def is_gone(name: str) -> bool:
+    """Return whether a process of this machine has ended; of one on another machine nobody knows."""
+    found = _NAME.fullmatch(name)
+    if found is None or found[1] != machine() or os.name != "posix":  # elsewhere asking would end it
+        return False
+    try:
+        os.kill(int(found[2]), 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except PermissionError:  # somebody else's
+        return False
+    return False
