@@ -15,6 +15,7 @@ COMMANDS = {
     "cost": "benchmarks.cost",
     "defaults": "benchmarks.defaults",
     "paper": "benchmarks.paper.command",
+    "faults": "benchmarks.faults.command",
     "fuzz": "benchmarks.fuzz.command",
 }
 
