@@ -2,12 +2,14 @@
 
 A Housing model of the default sizes behind ``nae serve``, and a LightGBM forest, early-stopped on the same rows, behind
 a plain FastAPI application, under the same uvicorn. The two are asked in turns by the same client; every answer is
-compared with the model's own prediction. Results go to ``benchmarks/results/serve_load.md``.
+compared with the model's own prediction. Then ``nae serve`` is asked alone and in company: beside clients that are
+idle or slow. Results go to ``benchmarks/results/serve_load.md``.
 """
 
 import argparse
 import asyncio
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,11 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.company import Company, company
 from benchmarks.machine import ForeignLoad, describe
 
 RESULTS = Path(__file__).parent / "results" / "serve_load.md"
 FOREST = "LightGBM, plain FastAPI"
 N_BODIES = 64  # different requests, asked over and over
+LONGER = 3  # times, in company: idle clients are ended after ten seconds
 Predict = Callable[[Any], np.ndarray]
 
 
@@ -35,6 +39,8 @@ class Load:
     seconds: list[float]
     wall: float
     n_wrong: int
+    n_dropped: int = 0
+    """Requests whose connection ended before the answer."""
 
     @property
     def rate(self) -> float:
@@ -51,6 +57,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="length of one load")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--idle", type=int, default=200, help="clients that ask nothing, in company")
+    parser.add_argument("--slow", type=int, default=200, help="clients that ask byte by byte, in company")
     parser.add_argument("--forest", type=Path, help=argparse.SUPPRESS)  # the plain server's own process
     given = parser.parse_args()
     if given.forest is not None:
@@ -60,10 +68,12 @@ def main() -> None:
         folder = Path(place)
         table, predict, n_trees = prepare(given.data / "housing.parquet", folder)
         load, started = ForeignLoad(), time.monotonic()
+        raise_file_limit()
         lines = run(folder, table, predict, given)
+        in_company = run_in_company(folder, table, predict["nae"], given)
         foreign = load.since(time.monotonic() - started)
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(page(lines, given, n_trees, foreign))
+    RESULTS.write_text(page(lines, in_company, given, n_trees, foreign))
     print(RESULTS.read_text())
 
 
@@ -172,24 +182,28 @@ async def ask(port: int, bodies: list[tuple[bytes, np.ndarray]], seconds: float,
     """Ask over so many connections for so long, after a second to warm up."""
     known: list[bytes | None] = [None] * len(bodies)
     times: list[float] = []
-    n_wrong = 0
+    n_wrong = n_dropped = 0
     start = time.perf_counter() + 1.0
     end = start + seconds
 
     async def connection(first: int) -> None:
-        nonlocal n_wrong
+        nonlocal n_wrong, n_dropped
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         i = first
         while (before := time.perf_counter()) < end:
             request, expected = bodies[i]
-            writer.write(request)
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-            answer = await reader.readexactly(length)
+            try:
+                writer.write(request)
+                answer = await _read_answer(reader)
+            except (ConnectionError, EOFError):
+                n_dropped += 1
+                writer.close()
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                continue
             if before >= start:
                 times.append(time.perf_counter() - before)
             if known[i] is None:  # read once, compared ever after
-                is_right = np.allclose(json.loads(answer)["predictions"], expected, rtol=1e-5)
+                is_right = np.allclose(json.loads(answer).get("predictions", np.nan), expected, rtol=1e-5)
                 known[i] = answer if is_right else None
             n_wrong += known[i] != answer
             i = (i + 1) % len(bodies)
@@ -197,7 +211,43 @@ async def ask(port: int, bodies: list[tuple[bytes, np.ndarray]], seconds: float,
         await writer.wait_closed()
 
     await asyncio.gather(*(connection(k * len(bodies) // n_connections) for k in range(n_connections)))
-    return Load(times, seconds, n_wrong)
+    return Load(times, seconds, n_wrong, n_dropped)
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    return await reader.readexactly(int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]))
+
+
+def raise_file_limit() -> None:
+    """Let this process and those it starts open as many files as the system allows."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def run_in_company(folder: Path, table: Any, predict: Predict, given: argparse.Namespace) -> list[str]:
+    """Ask one server alone and in company by turns, and return the lines of the table."""
+    bodies, seconds = make_bodies(table, predict, 1), LONGER * given.seconds
+    alone, beside, seen = [], [], []
+    with serving("-m", "nae.cli", "serve", folder / "housing.nae", "--port", "0") as port:
+        for _ in range(given.rounds):
+            alone.append(asyncio.run(ask(port, bodies, seconds, given.connections)))
+            with company(port, bodies[0][0], Company(given.idle, given.slow)) as others:
+                beside.append(asyncio.run(ask(port, bodies, seconds, given.connections)))
+            seen.append(others)
+    answered, dropped = (sum(getattr(one, f"n_slow_{what}") for one in seen) for what in ("answered", "dropped"))
+    return [
+        _company_line("alone", alone, alone, ""),
+        _company_line(f"{given.idle} idle, {given.slow} slow", beside, alone, f"{dropped} of {answered + dropped:,}"),
+    ]
+
+
+def _company_line(name: str, loads: list[Load], alone: list[Load], slow: str) -> str:
+    rate = np.median([load.rate for load in loads])
+    half, tail = (np.median([load.quantile(level) for load in loads]) for level in (0.5, 0.99))
+    later = np.median([one.quantile(0.99) / two.quantile(0.99) for one, two in zip(loads, alone, strict=True)])
+    failed, total = (sum(load.n_wrong + load.n_dropped for load in loads), sum(len(load.seconds) for load in loads))
+    return f"| {name} | {rate:,.0f} | {half:.1f} | {tail:.1f} | {later:.2f} | {failed} of {total:,} | {slow} |"
 
 
 def _line(name: str, n_rows: int, loads: list[Load], forest: list[Load]) -> str:
@@ -212,7 +262,9 @@ def _line(name: str, n_rows: int, loads: list[Load], forest: list[Load]) -> str:
     return f"| {name} | {n_rows} | {numbers} |"
 
 
-def page(lines: list[str], given: argparse.Namespace, n_trees: int, foreign: float | None) -> str:
+def page(
+    lines: list[str], in_company: list[str], given: argparse.Namespace, n_trees: int, foreign: float | None
+) -> str:
     """Return the page."""
     busy = "unknown" if foreign is None else f"{100 * foreign:.0f} %"
     return f"""# Serving under load
@@ -226,6 +278,16 @@ The client runs on the same machine and compares every answer with the model's o
 | server | rows a request | requests/s | of LightGBM's | p50, ms | p99, ms | of LightGBM's | wrong answers |
 |---|---|---|---|---|---|---|---|
 {chr(10).join(lines)}
+
+## In company
+
+`nae serve` with one row a request, alone and beside others by turns, {given.rounds} rounds of
+{LONGER * given.seconds:g} s: idle clients open a connection and send nothing, or half a head; slow ones send the end of
+a request byte by byte, within the deadlines, and read as slowly. Both come again when the server ends their connection.
+
+| company | requests/s | p50, ms | p99, ms | of p99 alone | wrong or dropped | slow requests dropped |
+|---|---|---|---|---|---|---|
+{chr(10).join(in_company)}
 
 Made by `python -m benchmarks.serve_load`.
 """
