@@ -14,8 +14,8 @@ _HOW = """\
 Each operation runs in a process of its own and is killed: one time in two by the clock, at a
 random moment of its run; else right after a random call of the file system, or while a file grows beyond a random byte.
 Then every file must be the older one, bit for bit, or the whole new one (or a checkpoint that can be read); the next
-run must finish, remove temporary files, and leave the files of an undisturbed run, bit for bit. Workers of a Ray fit are
-killed in random epochs; the fit must give the same model."""
+run must finish, remove temporary files, and leave the files of an undisturbed run, bit for bit. Workers of a Ray fit
+are killed in random epochs; the fit must give the same model."""
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
