@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pandas as pd
 from PIL import Image
 
@@ -59,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     rows = []
     for picture in _pictures(given.models, given.only):
         _write(picture.figure, given.folder / f"{picture.name}.png")
-        mpl.pyplot.close(picture.figure)
+        plt.close(picture.figure)
         rows.append(
             f"## {picture.caption}\n\n```python\n{picture.call}\n```\n\n![{picture.caption}]({picture.name}.png)\n"
         )

@@ -112,7 +112,7 @@ def _gather(shares: list[Share]) -> Iterator[Found | Tally]:
         for pipe in wait(list(running), timeout=1.0):
             process, at, share = running[pipe]
             try:
-                sent = pipe.recv()
+                sent = pipe.recv()  # type: ignore[call-arg]  # a pipe and no socket
             except EOFError:
                 process.join()
                 number = max(int(at.value), share.first)

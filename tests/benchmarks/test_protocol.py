@@ -22,8 +22,7 @@ from benchmarks.datasets import (
     read_paper,
     statistics,
 )
-from benchmarks.datasets import protocol as protocols
-from benchmarks.datasets.files import INCOME_COLUMNS, MIMIC2_CATEGORIES, MIMIC3_COLUMNS, find
+from benchmarks.datasets.files import INCOME_COLUMNS, MIMIC2_CATEGORIES, MIMIC3_COLUMNS, Table, find
 from benchmarks.paper.accuracy import at_hand
 from benchmarks.paper.runs import DEFAULT, Run
 from benchmarks.paper.tables import is_at_hand, read
@@ -257,11 +256,11 @@ def test_the_papers_table_of_tables() -> None:
 def test_statistics_count_categories_missing_cells_and_classes() -> None:
     X, y = make_table("binary")
     protocol = protocol_named("income")
-    found = statistics(protocol, protocols.Table(X, y))
+    found = statistics(protocol, Table(X, y))
     assert (found.n_rows, found.n_features, found.n_categories) == (400, 4, 1)
     assert found.missing_share == X.isna().to_numpy().mean() > 0
     assert found.target == "2 classes, 50 % are 1"
-    numbers = protocols.Table(X, np.array([1.0, 3.0] * 200))
+    numbers = Table(X, np.array([1.0, 3.0] * 200))
     assert statistics(protocol_named("housing"), numbers).target == "2 ± 1"
 
 

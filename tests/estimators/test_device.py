@@ -13,7 +13,7 @@ import torch
 import nae
 from nae import NAERegressor
 from nae.errors import NAEWarning
-from nae.estimators import fitting
+from nae.training import train as train_network
 
 N_ROWS = 600
 
@@ -31,14 +31,14 @@ def small(**params: Any) -> NAERegressor:
 @pytest.fixture
 def room_for_100_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device whose memory ends at batches of 100 rows."""
-    real = fitting.train
+    real = train_network
 
     def train(network: Any, rows: Any, validation: Any, loss: Any, config: Any, **options: Any) -> Any:
         if config.batch_size > 100:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 7.00 GiB.")
         return real(network, rows, validation, loss, config, **options)
 
-    monkeypatch.setattr(fitting, "train", train)
+    monkeypatch.setattr("nae.estimators.fitting.train", train)
 
 
 @pytest.mark.usefixtures("room_for_100_rows")

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanations.md"
@@ -18,4 +19,4 @@ def test_the_page_about_explanations_runs() -> None:
     np.testing.assert_allclose(names["rows"].score[:, 0], names["model"].predict(names["X"]))
     assert names["pair"].is_exact
     assert names["ax"].get_title(loc="left") == "x1"
-    mpl.pyplot.close("all")
+    plt.close("all")

@@ -15,6 +15,7 @@ import nae
 from nae import NAEClassifier, NAERegressor, TableModel
 from nae._typing import Array
 from nae.errors import ConfigError, TrainingError
+from nae.estimators.fitting import fit_model as fit_apart
 from nae.scale import fit_members
 from nae.scale.members import _share_out
 from nae.scale.merge import merge_histories, merge_models
@@ -129,7 +130,7 @@ def test_a_member_alone_does_what_it_would_do_among_others(ray: HereAndNow) -> N
 def test_each_member_holds_out_its_own_fold(ray: HereAndNow, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_rows()
     held_out: list[Array] = []
-    real = nae.scale.members.fit_model
+    real = fit_apart
 
     def fit_model(prepared: Any, *given: Any, **options: Any) -> Any:
         held_out.append(np.flatnonzero(prepared.source.fold.numpy() == 0))

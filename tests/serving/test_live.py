@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -195,7 +196,7 @@ def test_the_server_keeps_what_its_document_promises(models: Path, source: str) 
 
                 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
                 @given(case=operation.as_strategy(generation_mode=mode))
-                def check(case: object) -> None:
+                def check(case: Any) -> None:
                     case.call_and_validate(base_url=str(client.base_url))
 
                 check()

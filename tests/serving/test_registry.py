@@ -7,6 +7,7 @@ import pytest
 
 from nae.errors import FormatError
 from nae.serving import Registry, registry
+from nae.tables import load as load_model
 from nae.tables import save
 from tests.serving.conftest import serving, train
 from tests.serving.test_live import wait_for
@@ -26,7 +27,7 @@ def folder(models: Path, tmp_path: Path) -> Path:
 def test_a_file_that_raises_anything_stops_no_other(
     folder: Path, models: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
-    found, load = Registry.open(folder), registry.load
+    found, load = Registry.open(folder), load_model
 
     def fail(file: Path) -> Any:
         if file.stem == "bad":
@@ -48,8 +49,9 @@ def test_a_model_that_cannot_be_prepared_stops_no_other(
     folder: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from nae.serving import app
+    from nae.serving.service import make_service
 
-    make = app.make_service
+    make = make_service
 
     def fail(served: Any, limits: Any) -> Any:
         if served.name == "bad":

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 import torch
 
 from nae.network import Network
+from nae.network.encoders.knots import OnKnots
 from nae.training import TrainingRows, make_loss
 from nae.training.data import own_folds
 from nae.training.judging import GivenRows, Judge, NoRows, Verdict, make_judge
@@ -88,7 +90,9 @@ def test_what_no_training_row_holds_is_judged_as_the_mean_of_the_rest() -> None:
         own = table.view(2, n_slots, -1)
         own[0, untouched] = (share[:n_slots] / share[:n_slots].sum()) @ own[0]
     with torch.no_grad():
-        score = replace(network.evaluate(), experts=experts, terms=terms).route(cells).score.mean(dim=-1)
+        score = (
+            replace(cast("OnKnots", network.evaluate()), experts=experts, terms=terms).route(cells).score.mean(dim=-1)
+        )
         unfilled = network(cells).score.mean(dim=-1)
     unseen = replace(rows, cells=cells)
     expected = float(((score - rows.target) ** 2).mean())

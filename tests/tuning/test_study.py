@@ -14,6 +14,7 @@ from nae.errors import ConfigError, DataError, TrainingError
 from nae.tuning import DEFAULT_SPACE, Choice, Range, SearchSpace, Trial, TuningResult, tune
 from nae.tuning import study as module
 from nae.tuning.evaluation import Measured, Question
+from nae.tuning.evaluation import evaluate as evaluate_trial
 from tests.tuning.calls import read_call
 
 ROOT = Path(__file__).parents[2]
@@ -171,7 +172,7 @@ def test_a_study_of_something_else_does_not_go_on(tmp_path: Path, change: dict[s
 
 def test_a_diverged_trial_is_counted_and_the_study_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = make_rows()
-    real = module.evaluate
+    real = evaluate_trial
 
     def evaluate(question: Any, params: Any, number: int) -> Trial:
         if number == 0:
