@@ -217,7 +217,7 @@ def test_some_processors_are_left_to_read(
 
 @pytest.mark.parametrize("port", ["1", "99999"])
 def test_a_cluster_that_does_not_answer_is_an_error_at_once(port: str) -> None:
-    with pytest.raises(ConfigError, match=rf"A Ray must answer at the address; at 127\.0\.0\.1:{port} none does: "):
+    with pytest.raises(ConfigError, match=rf"A Ray must answer at the address; none answers at 127\.0\.0\.1:{port}: "):
         _check_reachable(f"127.0.0.1:{port}")
 
 
@@ -230,7 +230,7 @@ def test_addresses_of_other_forms_are_left_to_ray(monkeypatch: pytest.MonkeyPatc
     for address in ("auto", "ray://host:10001"):
         with (
             pytest.raises(
-                ConfigError, match=rf"at {address} none does: Could not find any running Ray instance\. 'ray"
+                ConfigError, match=rf"none answers at {address}: Could not find any running Ray instance\. 'ray"
             ),
             connect(address),
         ):

@@ -108,7 +108,7 @@ def test_a_row_that_cannot_be_parsed_is_named_by_file_and_row(tmp_path: Path) ->
     write(tmp_path, "csv")
     with (tmp_path / "1.csv").open("a") as file:
         file.write("\n4.5;w;4.0;1")
-    with pytest.raises(DataError, match=r"row 2 of .*1\.csv has 4 fields instead of 3\. Mend the file"):
+    with pytest.raises(DataError, match=r"row 2 of .*1\.csv has 4 fields instead of 3\. Correct the file"):
         open_rows(tmp_path, needed=["y"], ignored=[])
 
 

@@ -1,6 +1,6 @@
-"""More machines: one fit whose rows or members are shared out over a Ray cluster, and searches with fits side by side.
+"""Fit on several machines: distribute the rows or members of a fit, or the fits of a search, over a Ray cluster.
 
-Needs the extra ``scale``.
+This package needs the extra ``scale``.
 """
 
 from nae.scale.cluster import connect

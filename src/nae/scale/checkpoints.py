@@ -1,4 +1,4 @@
-"""Checkpoints through Ray Train: the first worker's state goes to the run's storage, wherever that is."""
+"""Checkpoints through Ray Train: the first worker writes the state to the storage of the run."""
 
 import json
 import tempfile
@@ -24,9 +24,9 @@ _ERROR = "error.json"
 
 
 def open_storage(path: str | None) -> tuple[str | None, Any]:
-    """Return a path and its file system as Ray takes them, for folders and for what Arrow or fsspec knows.
+    """Return a path and its file system for Ray, for folders and for URIs that Arrow or fsspec knows.
 
-    None as a file system lets Ray find Arrow's by itself.
+    If the file system is None, Ray finds Arrow's by itself.
     """
     if path is None:
         return None, None
@@ -34,7 +34,7 @@ def open_storage(path: str | None) -> tuple[str | None, Any]:
         return str(Path(path).absolute()), None
     try:
         pa.fs.FileSystem.from_uri(path)
-    except pa.ArrowInvalid:  # a kind of storage that Arrow does not know
+    except pa.ArrowInvalid:  # Arrow does not know this kind of storage
         try:
             system, inner = require("fsspec", extra="scale").core.url_to_fs(path)
         except (ValueError, ImportError) as error:
@@ -46,7 +46,7 @@ def open_storage(path: str | None) -> tuple[str | None, Any]:
 
 
 class RayCheckpoints:
-    """States in the storage of a Ray run; must be used by every worker, since Ray waits for all of them."""
+    """States in the storage of a Ray run. Every worker must use it, because Ray waits for all of them."""
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
@@ -57,7 +57,7 @@ class RayCheckpoints:
             return None
         with found.as_directory() as folder:
             path = Path(folder) / _STATE
-            return read_state(path) if path.exists() else None  # a run that had ended begins anew
+            return read_state(path) if path.exists() else None  # a run that has ended starts again
 
     def save(self, state: RunState, epoch: Epoch) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ class RayCheckpoints:
 
 
 def report_model(model: TableModel, *, rank: int) -> None:
-    """Leave the finished model as the last checkpoint of the run."""
+    """Write the finished model as the last checkpoint of the run."""
     with tempfile.TemporaryDirectory() as folder:
         if rank == 0:
             model.save(Path(folder) / _MODEL)
@@ -75,7 +75,7 @@ def report_model(model: TableModel, *, rank: int) -> None:
 
 
 def report_error(error: NAEError, *, rank: int) -> None:
-    """Leave what is wrong with the data or the settings as the last checkpoint of the run."""
+    """Write an error in the data or the settings as the last checkpoint of the run."""
     with tempfile.TemporaryDirectory() as folder:
         if rank == 0:
             content = {"kind": type(error).__name__, "message": str(error)}
@@ -84,7 +84,7 @@ def report_error(error: NAEError, *, rank: int) -> None:
 
 
 def read_model(result: Any) -> TableModel:
-    """Return the model that a run left, or raise what it complained about."""
+    """Return the model of a run, or raise its error."""
     if result.checkpoint is None:
         raise TrainingError(f"The run left no model ({result.error}); its files are at {result.path}.")
     with result.checkpoint.as_directory() as folder:

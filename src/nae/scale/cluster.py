@@ -1,4 +1,4 @@
-"""A Ray to work with: the one at an address, or one of our own on this machine for as long as it is needed."""
+"""Connect to the Ray at an address, or start one on this machine for as long as it is needed."""
 
 import os
 import socket
@@ -12,21 +12,22 @@ from nae.errors import ConfigError
 __all__ = ["LOCAL", "cause_of", "connect"]
 
 LOCAL = "local"
-"""The address of a Ray on this machine, started for the occasion."""
+"""The address that stands for a temporary Ray on this machine."""
 
-_PATIENCE = 10.0  # seconds to wait for an answer; Ray itself asks for minutes
+_PATIENCE = 10.0  # seconds to wait for an answer; Ray itself would wait for minutes
 
 
 @contextmanager
 def connect(address: str | None = None, *, n_cpus: int | None = None) -> Iterator[Any]:
     """Yield the ``ray`` module, connected.
 
-    A connection that is there already is used and left alone. 'local' (or None) starts a Ray that only this machine
-    can reach, without dashboard, and ends it afterwards; other addresses are joined. Nothing is sent to Ray's makers.
+    An existing connection is reused and left open. With 'local' or None, a Ray without dashboard is started, which only
+    this machine can reach, and is ended afterwards. With another address, that cluster is joined. Usage statistics are
+    not sent.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address in (None, LOCAL):
-        # The name of the switch is Ray's: nodes of a cluster or, with 0, this machine's loopback alone. Read on import.
+        # Ray reads this variable on import. With 0, it listens only on the loopback address.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     ray = require("ray", extra="scale")
     if ray.is_initialized():
@@ -34,7 +35,7 @@ def connect(address: str | None = None, *, n_cpus: int | None = None) -> Iterato
         return
     options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     if address in (None, LOCAL):
-        fewest = 2 if os.cpu_count() == 1 else None  # one trains while one reads
+        fewest = 2 if os.cpu_count() == 1 else None  # one processor trains while the other one reads
         options |= {"address": LOCAL, "num_cpus": n_cpus or fewest, "include_dashboard": False}
     else:
         _check_reachable(str(address))
@@ -50,7 +51,7 @@ def connect(address: str | None = None, *, n_cpus: int | None = None) -> Iterato
 
 
 def _check_reachable(address: str) -> None:
-    """Complain when nobody answers at a host and port; other addresses are read by Ray alone."""
+    """Raise an error if nothing answers at a host and port. Other kinds of addresses are left to Ray."""
     host, _, port = address.rpartition(":")
     if not (host and port.isdigit()) or "/" in address:
         return
@@ -62,10 +63,10 @@ def _check_reachable(address: str) -> None:
 
 def _nobody_at(address: str | None, error: Exception) -> str:
     reason = str(error).partition("\n")[0].rstrip(".")
-    return f"A Ray must answer at the address; at {address} none does: {reason}. 'ray start --head' starts one."
+    return f"A Ray must answer at the address; none answers at {address}: {reason}. 'ray start --head' starts one."
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """Return what went wrong in a job, without the words of Ray around it; other errors as they are."""
+    """Return the original error of a job without Ray's wrapping; other errors are returned unchanged."""
     cause = getattr(error, "cause", None)
     return cause if isinstance(cause, Exception) else error

@@ -1,4 +1,4 @@
-"""``fit_ray``: one model from a Ray dataset, trained by many workers as one process would train it."""
+"""``fit_ray``: fit one model to a Ray dataset with many workers, which take the same steps as one process."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,41 +40,42 @@ def fit_ray(
 ) -> TableModel:
     """Fit a model on a Ray cluster.
 
-    Each worker reads its part of the dataset, the sketches of all parts give the knots, and every step averages
-    gradients and the statistics of its penalties over all workers: the same batch gives the step of one process.
+    Each worker reads its part of the dataset, and the merged sketches of all parts give the knots. Every step averages
+    the gradients and the statistics of its penalties over all workers, so it equals the step of one process.
 
     Parameters
     ----------
     dataset
-        A ``ray.data.Dataset``, or a path, pattern or folder of Parquet, Arrow or delimited text that all machines see.
+        A ``ray.data.Dataset``, or a path, pattern or folder of Parquet, Arrow or delimited text that all machines can
+        read.
     target
-        The column to predict; all others but those named below are features.
+        The column to predict. All columns that are not named below are features.
     params
-        Parameters of the estimator. ``batch_size`` counts the rows of all workers together.
+        Parameters of the estimator. ``batch_size`` is the number of rows of all workers together.
     scaling_config
-        A ``ray.train.ScalingConfig``, or the number of workers; one per GPU, or one per two processors, unless given.
+        A ``ray.train.ScalingConfig``, or the number of workers. If None, one per GPU, or one per two processors.
     task : {'auto', 'regression', 'classification'}
-        'auto' predicts numbers where the column holds numbers.
+        'auto' chooses a regression if the column contains numbers.
     ignore
-        Columns that are no features.
+        Columns that are not features.
     sample_weight
-        The column of weights: 2 is the row twice, 0 is the row absent.
+        The column of weights. Weight 2 counts the row twice, weight 0 leaves it out.
     offset
         The column that is added to the score, or one column per output.
     address
-        Of the cluster; a Ray on this machine unless given. A connection that is there already is used.
+        The address of the cluster. If None, a Ray is started on this machine. An existing connection is reused.
     storage_path
-        Where checkpoints go: a folder all workers see, or a URI that Arrow or fsspec knows, such as
+        The place for checkpoints: a folder that all workers can reach, or a URI that Arrow or fsspec knows, such as
         ``s3://bucket/runs``.
     name
-        Of the run. The same name and storage go on with a run that was cut short.
+        The name of the run. With the same name and storage, an interrupted run continues.
     max_failures
-        How often a lost worker may cost a new start from the last checkpoint.
+        The largest number of restarts from the last checkpoint after a worker was lost.
 
     Returns
     -------
     TableModel
-        The model one process would give, but for the order of sums and of the rows.
+        The same model as a fit in one process, except for the order of sums and of the rows.
     """
     if task not in _TASKS:
         raise ConfigError(f"task must be one of {list(_TASKS)}; got {task!r}.{did_you_mean(task, _TASKS)}")
@@ -101,9 +102,9 @@ def fit_ray(
 
 
 def fit_worker(config: dict[str, Any]) -> None:
-    """Fit with the other workers of a run, and leave the model (or what is wrong) in its storage."""
+    """Fit together with the other workers of a run, and leave the model or the error in its storage."""
     train, workers = require("ray.train", extra="scale"), Together()
-    device = require("ray.train.torch", extra="scale").get_device()  # workers on one machine see all of its GPUs
+    device = require("ray.train.torch", extra="scale").get_device()  # workers on one machine see all its GPUs
     if device.type == "cuda":
         torch.cuda.set_device(device)
     estimator = config["estimator"].set_params(device=str(device))
@@ -118,7 +119,7 @@ def fit_worker(config: dict[str, Any]) -> None:
             workers=workers,
             checkpoints=RayCheckpoints(workers.rank),
         )
-    except NAEError as error:  # a new start would meet the same rows
+    except NAEError as error:  # a restart would read the same rows
         report_error(error, rank=workers.rank)
     else:
         report_model(estimator.model_, rank=workers.rank)
@@ -147,10 +148,10 @@ def _trainer(
             failure_config=train.FailureConfig(max_failures=max_failures),
             checkpoint_config=train.CheckpointConfig(num_to_keep=1),
         ),
-        # Tensors on GPUs go from GPU to GPU, everything else (surveys, samples) over the processors.
+        # Tensors on GPUs are sent between GPUs, everything else (surveys, samples) between processors.
         torch_config=ray_torch.TorchConfig(backend="cpu:gloo,cuda:nccl" if scaling.use_gpu else "gloo"),
         datasets={_DATASET: rows},
-        # A new start must deal out the same rows to the same workers: members hold some of theirs out.
+        # A restart must give the same rows to the same workers, because members hold some of them out.
         dataset_config=train.DataConfig(execution_options=options),
     )
 
@@ -173,7 +174,7 @@ def _predicts_classes(kind: pa.DataType, task: str, target: str) -> bool:
 
 
 def _scaling(ray: Any, given: Any) -> Any:
-    """Return how many workers with what; some processors are left to read the data."""
+    """Return the number of workers and their resources; some processors remain to read the data."""
     config = require("ray.train", extra="scale").ScalingConfig
     if given is not None and not isinstance(given, int):
         return given

@@ -1,4 +1,4 @@
-"""``fit_members``: one model whose members are trained by Ray jobs of their own."""
+"""``fit_members``: fit one model, with one Ray job per member."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,23 +34,23 @@ def fit_members(
     resources: Mapping[str, float] | None = None,
     address: str | None = None,
 ) -> Estimator:
-    """Fit an estimator in place, each of its members by a job of its own on a Ray cluster, and return it.
+    """Fit an estimator in place, with one job per member on a Ray cluster, and return it.
 
-    The rows are encoded once, here, and sent to the jobs. Each member has the knots, the scale and the rows it would
-    have in ``estimator.fit``, holds out the same fold, and ends when its own validation loss says so. A job whose
-    machine is lost is run again.
+    The rows are encoded once by the calling process and sent to the jobs. Each member has the same knots, scale, rows
+    and fold as in ``estimator.fit``, and stops by its own validation loss. If the machine of a job is lost, the job is
+    run again.
 
     Parameters
     ----------
     estimator
-        What to fit. Its callbacks are called in the jobs; ``time_limit`` and ``additivity`` are those of each member.
+        The estimator to fit. Its callbacks are called in the jobs; ``time_limit`` and ``additivity`` apply per member.
     X, y, sample_weight, eval_set, offset
-        As for ``fit``, in memory.
+        As in ``fit``. The table must be in memory.
     resources
-        Of one job, such as ``{"cpu": 2, "gpu": 0.5}``; an equal share of the cluster unless given. A job with a GPU
-        trains there.
+        The resources of one job, such as ``{"cpu": 2, "gpu": 0.5}``. If None, an equal share of the cluster. A job with
+        a GPU trains on it.
     address
-        Of the cluster; a Ray on this machine unless given. A connection that is there already is used.
+        The address of the cluster. If None, a Ray is started on this machine. An existing connection is reused.
     """
     if isinstance(X, Scan):
         raise ConfigError("Members are trained apart on rows in memory; X is a scan of files. Use nae.scale.fit_ray.")
@@ -67,25 +67,25 @@ def fit_members(
 def _train_apart(
     prepared: Prepared, run: Run, *, ray: Any, resources: Mapping[str, float] | None, device: torch.device
 ) -> Fitted:
-    """Do the work of ``fit_model`` with one job per member."""
+    """Fit like ``fit_model``, with one job per member."""
     n_members, state = prepared.settings.network.n_members, prepared.state
     wanted = _share_out(_read_resources(ray), n_members) if resources is None else dict(resources)
     n_cpus, n_gpus = wanted.pop("cpu", 1), wanted.pop("gpu", 0)
     run = replace(run, n_jobs=run.n_jobs or max(1, int(n_cpus)))
-    shared = ray.put((replace(_move(prepared, torch.device("cpu")), state=None), run))  # what all jobs need, sent once
+    shared = ray.put((replace(_move(prepared, torch.device("cpu")), state=None), run))  # all jobs need it
     job = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus, resources=wanted)(_train_member)
     jobs = [job.remote(shared, member, _own_state(state, member), device) for member in range(n_members)]
     try:
         fits = ray.get(jobs)
     except BaseException as error:
-        for one in jobs:  # a cluster of others would go on with them
+        for one in jobs:  # a shared cluster would continue them
             ray.cancel(one, force=True)
         raise cause_of(error) from error
     return merge_fits(fits, prepared.cells, prepared.weights, has_own_rows=prepared.validation is None)
 
 
 def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None, device: torch.device) -> Fitted:
-    """Train one member on all rows but its fold, as a network of one member."""
+    """Train one member on all rows except its fold, as a network with one member."""
     prepared, run = shared
     prepared, settings = _move(prepared, device), prepared.settings
     source = prepared.source
@@ -107,7 +107,7 @@ def _move(prepared: Prepared, device: torch.device) -> Prepared:
 
 
 def _own_state(state: State | None, member: int) -> State | None:
-    """Return the network of one member, from those of all."""
+    """Return the network of one member from the network of all members."""
     if state is None:
         return None
     prefix = f"{member}."
@@ -115,11 +115,11 @@ def _own_state(state: State | None, member: int) -> State | None:
 
 
 def _read_resources(ray: Any) -> dict[str, float]:
-    """Return the processors and GPUs of a cluster."""
+    """Return the numbers of processors and GPUs of a cluster."""
     found = ray.cluster_resources()
     return {"cpu": found.get("CPU", 1), "gpu": found.get("GPU", 0)}
 
 
 def _share_out(available: Mapping[str, float], n_jobs: int) -> dict[str, float]:
-    """Return an equal share of a cluster, a whole processor at least and a whole GPU at most."""
+    """Return an equal share of a cluster: at least one processor and at most one GPU."""
     return {"cpu": max(1, int(available["cpu"] // n_jobs)), "gpu": min(1.0, available["gpu"] / n_jobs)}

@@ -1,4 +1,4 @@
-"""Members that were trained apart, as one model: tables side by side along their last axis, one history."""
+"""Merge members that were trained separately into one model and one history."""
 
 import statistics
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["merge_fits", "merge_histories", "merge_models"]
 
 
 def merge_fits(fits: Sequence[Fitted], cells: Cells, weights: Array, *, has_own_rows: bool) -> Fitted:
-    """Return what a fit of all members together leaves; ``cells`` and ``weights`` are those of the training rows."""
+    """Return the result of fitting all members together; ``cells`` and ``weights`` belong to the training rows."""
     model = merge_models([fit.model for fit in fits])
     return Fitted(
         remember(model, cells, weights),
@@ -30,9 +30,9 @@ def merge_fits(fits: Sequence[Fitted], cells: Cells, weights: Array, *, has_own_
 
 
 def merge_models(models: Sequence[TableModel]) -> TableModel:
-    """Return the model whose members are those of all models, in their order; it has no statistics yet.
+    """Return the model that consists of the members of all models, in their order, without statistics.
 
-    Score, contributions and bounds are means over members, so those of the whole are the means of the models'.
+    Scores, contributions and bounds are means over members, so those of the result are the means of the models'.
     """
     first = models[0]
     gate = {
@@ -51,9 +51,10 @@ def merge_models(models: Sequence[TableModel]) -> TableModel:
 
 
 def merge_histories(histories: Sequence[History], *, has_own_rows: bool) -> History:
-    """Return the epochs of members that ended at different times: one that has ended counts with what it kept.
+    """Return the mean history of members that ended at different epochs.
 
-    The last epoch is thus the mean of what all members kept. ``has_own_rows`` says that each was validated on others.
+    A member that has ended counts with its best epoch, so the last epoch is the mean of what all members kept.
+    ``has_own_rows`` says that each member was validated on different rows.
     """
     n_epochs = max(map(len, histories))
     epochs = [_merge_epochs(number, [_epoch_at(one, number) for one in histories]) for number in range(1, n_epochs + 1)]
@@ -86,6 +87,6 @@ def _merge_epochs(number: int, epochs: Sequence[Epoch]) -> Epoch:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean, or None where not every member has a value."""
+    """Return the mean, or None if a member has no value."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if len(known) == len(values) else None

@@ -1,4 +1,4 @@
-"""The rows of a fit on a cluster as a Ray dataset: the one given, or files that every machine can read."""
+"""The rows of a fit on a cluster as a Ray dataset, which is given or read from files that every machine can reach."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["open_rows"]
 
 
 def open_rows(dataset: Any, *, needed: Sequence[str], ignored: Sequence[str]) -> tuple[Any, pa.Schema]:
-    """Return a Ray dataset without the ignored columns, and what its columns hold."""
+    """Return a Ray dataset without the ignored columns, and the schema of its columns."""
     data = require("ray.data", extra="scale")
     if isinstance(dataset, data.Dataset):
         rows, schema = dataset, _arrow_schema(dataset)
@@ -44,7 +44,7 @@ def _arrow_schema(rows: Any) -> pa.Schema:
 
 
 def _keep(schema: pa.Schema, *, needed: Sequence[str], ignored: Sequence[str]) -> pa.Schema:
-    """Return the columns to read, after a look whether all that were named are there."""
+    """Return the columns to read, after checking that all named columns exist."""
     for name in (*needed, *ignored):
         if name not in schema.names:
             raise DataError(f"The dataset has no column {name!r}.{did_you_mean(name, schema.names)}")
@@ -52,7 +52,7 @@ def _keep(schema: pa.Schema, *, needed: Sequence[str], ignored: Sequence[str]) -
 
 
 def _check_parquet(paths: Sequence[str], ignored: Sequence[str]) -> None:
-    """Complain about a file that cannot be read, or without a column of the first: Ray would read missing values."""
+    """Raise an error if a file cannot be read or lacks a column of the first one; Ray would read missing values."""
     names: list[str] = []
     for path in paths:
         try:
@@ -66,7 +66,7 @@ def _check_parquet(paths: Sequence[str], ignored: Sequence[str]) -> None:
 
 
 def _read_ourselves(data: Any, files: Files, *, needed: Sequence[str], ignored: Sequence[str]) -> tuple[Any, pa.Schema]:
-    """Return files that Ray's readers know less about: delimiters, compressions, and which row of which is wrong."""
+    """Return the rows of files with our own reader, which knows more delimiters and compressions and names bad rows."""
     names = list(files.column_names)
     schema = _keep(pa.schema(list(zip(names, files.types(names), strict=True))), needed=needed, ignored=ignored)
     numbers = data.range(len(files), override_num_blocks=len(files))
@@ -75,7 +75,7 @@ def _read_ourselves(data: Any, files: Files, *, needed: Sequence[str], ignored: 
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reads files by their numbers, in the tasks of Ray Data."""
+    """Read files by their numbers, in the tasks of Ray Data."""
 
     files: Files
     names: tuple[str, ...]
@@ -88,5 +88,5 @@ class _Reader:
 
 def _complain(bad: BadRow) -> None:
     raise DataError(
-        f"Every row must be parsed; {bad}. Mend the file, or fit without a cluster and with on_bad_rows='skip'."
+        f"Every row must be parsed; {bad}. Correct the file, or fit without a cluster and with on_bad_rows='skip'."
     )

@@ -1,4 +1,4 @@
-"""``tune_ray``: the search of :func:`nae.tuning.tune`, its trials side by side on a Ray cluster."""
+"""``tune_ray``: the search of :func:`nae.tuning.tune` with parallel trials on a Ray cluster."""
 
 import logging
 import os
@@ -51,22 +51,22 @@ def tune_ray(
     on_trial: Callable[[Trial], None] | None = None,
     address: str | None = None,
 ) -> TuningResult:
-    """Search with Ray Tune: the same study in the same file, many fits at a time.
+    """Search with Ray Tune: the same study in the same file, with many fits at a time.
 
-    Every seed of every trial is a job of its own.
+    Every seed of every trial is a separate job.
 
     Parameters
     ----------
     estimator, X, y, folder, space, n_trials, n_seeds, sample_weight, eval_set, offset, seed, on_trial
-        As for :func:`nae.tuning.tune`; ``folder`` must be one the driver can write to.
+        As in :func:`nae.tuning.tune`. The driver must be able to write to ``folder``.
     n_parallel
-        Jobs at a time; as many as the cluster has room for unless given.
+        The largest number of parallel jobs. If None, as many as the cluster has room for.
     resources
-        Of one job, such as ``{"cpu": 2, "gpu": 0.5}``; one processor unless given.
+        The resources of one job, such as ``{"cpu": 2, "gpu": 0.5}``. Default: one processor.
     time_limit
-        End all jobs after so many seconds; trials that had not finished are not counted.
+        The number of seconds after which all jobs are ended. Unfinished trials do not count.
     address
-        Of the cluster; a Ray on this machine unless given.
+        The address of the cluster. If None, a Ray is started on this machine.
     """
     fit_params = {"sample_weight": sample_weight, "eval_set": eval_set, "offset": offset}
     question = ask_question(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
@@ -95,8 +95,8 @@ def tune_ray(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Ray Tune from printing a page for every job that fails: what was wrong is raised, and stays in its files."""
-    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # the new output has no silence
+    """Keep Ray Tune from printing a page for every failed job. The error is raised and is in Ray's files."""
+    os.environ.setdefault("RAY_AIR_NEW_OUTPUT", "0")  # the new output cannot be silenced
     log = logging.getLogger("ray.tune")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -113,7 +113,7 @@ def _run_job(config: Mapping[str, Any], question: Question) -> dict[str, float]:
 
 @dataclass(eq=False)
 class _Group:
-    """The jobs of one proposal, one per seed; Optuna knows it by the first of them."""
+    """The jobs of one proposal, one per seed. Optuna knows the proposal by its first job."""
 
     params: dict[str, Any]
     jobs: list[str] = field(default_factory=list)
@@ -122,7 +122,7 @@ class _Group:
     has_failed: bool = False
 
     def end(self, job: str, result: Mapping[str, Any] | None, *, is_error: bool) -> None:
-        """Note what became of a job; one that time cut short has measured nothing."""
+        """Record the result of a job; a job that was cut short has none."""
         self.n_ended += 1
         self.has_failed |= is_error
         if result and "loss" in result:
@@ -137,13 +137,13 @@ def _search(
     seed: int,
     on_trial: Callable[[Trial], None] | None,
 ) -> Any:
-    """Return Ray's way to ask Optuna, writing to the study's file."""
+    """Return Ray's search algorithm for Optuna, which writes to the file of the study."""
     module = require("ray.tune.search.optuna", extra="scale")
     n_seeds = len(question.seeds)
     groups: list[_Group] = []
 
     class Search(module.OptunaSearch):  # type: ignore[misc, name-defined]
-        """Gives a proposal to one job per seed, and tells Optuna of their mean once all have ended."""
+        """Give each proposal to one job per seed, and tell Optuna their mean when all have ended."""
 
         def suggest(self, trial_id: str) -> dict[str, Any]:
             if not groups or len(groups[-1].jobs) == n_seeds:
@@ -182,4 +182,4 @@ def _search(
 
 def _ask(space: SearchSpace, trial: Any) -> None:
     note_process(trial)
-    propose(space, trial)  # Ray notes what is asked for
+    propose(space, trial)  # Ray records the parameters that are asked for

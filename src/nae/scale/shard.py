@@ -1,4 +1,4 @@
-"""A worker's part of a Ray dataset as files, so that it is surveyed and cached like a scan of files."""
+"""A worker's part of a Ray dataset with the interface of files, so that a scan can survey and cache it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _BATCH_ROWS = 1 << 16
 
 
 class ShardFiles:
-    """One file, so to speak: what Ray Data hands to this worker, read anew for every pass."""
+    """The rows that Ray Data gives to this worker, as if they were one file. Every pass reads them again."""
 
     format = "Ray dataset"
 
@@ -36,7 +36,7 @@ class ShardFiles:
         return [self.schema.field(name).type for name in names]
 
     def with_types(self, types: Mapping[str, str]) -> "ShardFiles":  # noqa: ARG002, RUF100
-        """Return the same rows: Ray Data knows their types."""
+        """Return the same rows, because Ray Data knows their types."""
         return self
 
     def count_rows(self) -> int | None:
@@ -49,6 +49,6 @@ class ShardFiles:
             for table in self.shard.iter_batches(batch_format="pyarrow", batch_size=_BATCH_ROWS):
                 yield table.select(names), np.arange(first, first + table.num_rows)
                 first += table.num_rows
-        except NAEError as error:  # what a task of Ray Data found wrong with its file; Ray adds lines of its own
+        except NAEError as error:  # an error from a task of Ray Data, without the lines that Ray adds
             cause = cause_of(error)
             raise type(cause)(str(cause).partition("\n")[0]) from error
