@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,10 +129,10 @@ def _archive(case: Case, room: Room) -> Answer:
     return _answer_of(load(room.folder / "model.nae"), case.table, case.offset)
 
 
-def _json(case: Case, room: Room) -> Answer:
+def _json(case: Case, room: Room, *, by_steps: bool = False) -> Answer:
     write_json(case.model, room.folder / "model.json")
     content = json.loads((room.folder / "model.json").read_text(encoding="utf-8"))
-    return _stacked([plain.answer(content, row) for row in _plain_rows(case)])
+    return _stacked([plain.answer(content, row, by_steps=by_steps) for row in _plain_rows(case)])
 
 
 def _onnx(case: Case, room: Room) -> Answer:
@@ -251,6 +252,7 @@ EVALUATORS = (
     Evaluator("records", _records, takes_offset=True),
     Evaluator("archive", _archive, takes_offset=True),
     Evaluator("json", _json),
+    Evaluator("json by steps", partial(_json, by_steps=True)),
     Evaluator("onnx", _onnx),
     Evaluator("c", _c),
     Evaluator("sql", _sql),

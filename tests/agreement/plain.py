@@ -2,19 +2,23 @@
 
 import bisect
 import math
+from collections.abc import Callable
+from operator import mul
 from typing import Any
 
 __all__ = ["Answer", "answer"]
 
 Value = float | str | None
+Mixture = Callable[[dict[str, Any], list[tuple[int, float]], int], tuple[list[list[float]], int]]
 Answer = dict[str, list[Any]]  # score (O), prediction (O or class), contribution, lower and upper (F, O)
 
 
-def answer(content: dict[str, Any], row: list[Value]) -> Answer:
-    """Return everything about a row of numbers and texts."""
+def answer(content: dict[str, Any], row: list[Value], *, by_steps: bool = False) -> Answer:
+    """Return everything about a row of numbers and texts: by the names of gate and routing, or by the list of steps."""
     arrays, cells = content["arrays"], _cells(content, row)
     n_members = len(arrays["experts"][0][0][0])
-    each = [_member(content, cells, m) for m in range(n_members)]
+    mixture = _mixture_of_steps if by_steps else _mixture
+    each = [_member(content, cells, m, mixture) for m in range(n_members)]
     found: Answer = {}
     for name in ("contribution", "lower", "upper"):
         found[name] = [
@@ -97,17 +101,52 @@ def _weights(logits: list[float], name: str, n_active: int) -> list[float]:
     return [one / sum(raised) for one in raised]
 
 
-def _member(content: dict[str, Any], cells: list[tuple[int, float]], m: int) -> Answer:
+def _mixture(content: dict[str, Any], cells: list[tuple[int, float]], m: int) -> tuple[list[list[float]], int]:
+    """Steps 3 and 4: of every feature the weights of its experts, and how many experts are averaged into a bound."""
+    routing, n_features = content["routing"], len(cells)
+    name, n_active = routing["name"], routing["n_active"]
+    if len(content["arrays"]["experts"][0]) == 1:
+        return [[1.0]] * n_features, 1
+    logits = _logits(content, cells, m)
+    weights = [_weights(logits[i::n_features], name, n_active) for i in range(n_features)]
+    return weights, n_active if name == "equal" else 1
+
+
+def _mixture_of_steps(content: dict[str, Any], cells: list[tuple[int, float]], m: int) -> tuple[list[list[float]], int]:
+    """Return the same from the list of steps, without the names of gate and routing."""
+    arrays, n_features, values, weights = content["arrays"], len(cells), [0.0], [[1.0]] * len(cells)
+    for step in content["steps"]:
+        kind, bias = step["kind"], [own[m] for own in arrays[step["bias"]]] if "bias" in step else []
+        if kind == "sum_terms":
+            values = [
+                own + sum(_look_up(arrays[step["terms"]], at, u, m) for at in cells) for u, own in enumerate(bias)
+            ]
+        elif kind == "own_terms":
+            looked_up = (
+                _look_up(arrays[step["terms"]], cells[u % n_features], u // n_features, m) for u in range(len(bias))
+            )
+            values = [own + one for own, one in zip(bias, looked_up, strict=True)]
+        elif kind == "rectify":
+            values = [max(value, 0.0) for value in values]
+        elif kind == "multiply":
+            columns = zip(*arrays[step["matrix"]][m], strict=True)
+            values = [own + sum(map(mul, values, column)) for own, column in zip(bias, columns, strict=True)]
+        elif kind in ("softmax", "equal"):
+            weights = [_weights(values[i::n_features], kind, step["n_active"]) for i in range(n_features)]
+        elif kind != "one_expert":
+            return weights, step["n_extreme"]
+    raise ValueError("The last step must be the one that mixes the experts.")
+
+
+def _member(content: dict[str, Any], cells: list[tuple[int, float]], m: int, mixture: Mixture) -> Answer:
     """Step 5: a member's contributions and bounds."""
-    experts, routing, n_features = content["arrays"]["experts"], content["routing"], len(cells)
+    experts = content["arrays"]["experts"]
     n_experts, n_outputs = len(experts[0]), len(experts[0][0])
-    logits = _logits(content, cells, m) if n_experts > 1 else []
-    n_bounding = routing["n_active"] if routing["name"] == "equal" else 1
+    weights, n_bounding = mixture(content, cells, m)
     found: Answer = {"contribution": [], "lower": [], "upper": []}
-    for i, cell in enumerate(cells):
-        weights = _weights(logits[i::n_features], routing["name"], routing["n_active"]) if logits else [1.0]
+    for cell, of_feature in zip(cells, weights, strict=True):
         values = [[_look_up(experts, cell, k, o, m) for k in range(n_experts)] for o in range(n_outputs)]
-        found["contribution"].append([sum(w * v for w, v in zip(weights, own, strict=True)) for own in values])
+        found["contribution"].append([sum(map(mul, of_feature, own)) for own in values])
         found["lower"].append([sum(sorted(own)[:n_bounding]) / n_bounding for own in values])
         found["upper"].append([sum(sorted(own)[-n_bounding:]) / n_bounding for own in values])
     return found

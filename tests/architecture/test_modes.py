@@ -12,8 +12,7 @@ from nae.export import c_steps, onnx, sql_steps
 from nae.network import ENCODERS
 from nae.network.gates import GATES
 from nae.network.routing import ROUTINGS
-from nae.report import payload
-from nae.tables import kernel
+from nae.tables import kernel, listing
 from nae.tables.lowered import STEPS
 from nae.training import LOSSES
 from nae.training.engine import ENGINES
@@ -27,7 +26,7 @@ EVALUATORS: dict[str, Any] = {
     "c": c_steps.EMITTERS,
     "onnx": onnx.EMITTERS,
     "sql": sql_steps.EMITTERS,
-    "page": payload.STEPS,
+    "json": listing.EMITTERS,
 }
 MAKERS = {"make_loss"}  # checks the parameter that belongs to a loss
 

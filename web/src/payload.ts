@@ -78,16 +78,16 @@ export interface Cap {
   outputs: string[];
 }
 
-/** What the model does, as in nae.tables.lowered; arrays by their names in `arrays`. */
+/** What the model does, as nae.tables.listing lists it; arrays are given by their names in `arrays`. */
 export type Step =
-  | { kind: "sumTerms"; terms: string; bias: string }
-  | { kind: "ownTerms"; terms: string; bias: string }
+  | { kind: "sum_terms"; terms: string; bias: string }
+  | { kind: "own_terms"; terms: string; bias: string }
   | { kind: "rectify" }
   | { kind: "multiply"; matrix: string; bias: string }
-  | { kind: "softmax"; nActive: number }
-  | { kind: "equal"; nActive: number }
-  | { kind: "oneExpert" }
-  | { kind: "mix"; experts: string; nExtreme: number };
+  | { kind: "softmax"; n_active: number }
+  | { kind: "equal"; n_active: number }
+  | { kind: "one_expert" }
+  | { kind: "mix"; experts: string; n_extreme: number };
 
 export interface Payload {
   version: number;

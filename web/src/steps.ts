@@ -1,5 +1,5 @@
 /**
- * The steps from the cells of a row to the weights of its experts, as nae.tables.lowered lists them.
+ * The steps from the cells of a row to the weights of its experts, as nae.tables.listing lists them.
  *
  * Every kind of step is a line in one of the tables LOOK_UPS, CHANGES and SHARES. Values are arrays (unit, member); the
  * units of logits are ordered (expert, feature).
@@ -72,7 +72,7 @@ export interface Gate extends Terms {
 type Of<K extends Step["kind"]> = Extract<Step, { kind: K }>;
 type Get = (name: string) => Numbers;
 
-function sumTerms(step: Of<"sumTerms">, get: Get, { nFeatures, round }: Sizes): Terms {
+function sumTerms(step: Of<"sum_terms">, get: Get, { nFeatures, round }: Sizes): Terms {
   const [terms, bias] = [get(step.terms), get(step.bias)];
   const lookUp = (cells: Cells) => {
     const out = new Float64Array(bias.length);
@@ -82,7 +82,7 @@ function sumTerms(step: Of<"sumTerms">, get: Get, { nFeatures, round }: Sizes): 
   return { terms, bias, sumsFeatures: true, lookUp };
 }
 
-function ownTerms(step: Of<"ownTerms">, get: Get, { nExperts, nFeatures, nMembers, round }: Sizes): Terms {
+function ownTerms(step: Of<"own_terms">, get: Get, { nExperts, nFeatures, nMembers, round }: Sizes): Terms {
   const [terms, bias] = [get(step.terms), get(step.bias)];
   const lookUp = (cells: Cells) => {
     const out = new Float64Array(bias.length);
@@ -101,7 +101,7 @@ function ownTerms(step: Of<"ownTerms">, get: Get, { nExperts, nFeatures, nMember
   return { terms, bias, sumsFeatures: false, lookUp };
 }
 
-const LOOK_UPS = { sumTerms, ownTerms };
+const LOOK_UPS = { sum_terms: sumTerms, own_terms: ownTerms };
 
 function rectify(): Change {
   return {
@@ -194,14 +194,14 @@ function weighing(nActive: number, sizes: Sizes, raise: (below: number) => numbe
   };
 }
 
-function softmax({ nActive }: Of<"softmax">, sizes: Sizes): Share {
-  const weigh = weighing(nActive, sizes, Math.exp);
+function softmax({ n_active }: Of<"softmax">, sizes: Sizes): Share {
+  const weigh = weighing(n_active, sizes, Math.exp);
   return { weigh, weighSmoothly: weigh };
 }
 
-function equal({ nActive }: Of<"equal">, sizes: Sizes): Share {
+function equal({ n_active }: Of<"equal">, sizes: Sizes): Share {
   return {
-    weigh: weighing(nActive, sizes, () => 1),
+    weigh: weighing(n_active, sizes, () => 1),
     weighSmoothly: weighing(sizes.nExperts, sizes, Math.exp),
   };
 }
@@ -209,12 +209,12 @@ function equal({ nActive }: Of<"equal">, sizes: Sizes): Share {
 const SHARES = { softmax, equal };
 
 function mix(step: Of<"mix">, get: Get): Mix {
-  return { experts: get(step.experts), nExtreme: step.nExtreme };
+  return { experts: get(step.experts), nExtreme: step.n_extreme };
 }
 
 const MIXES = { mix };
 
-const KNOWN: Record<Step["kind"], unknown> = { ...LOOK_UPS, ...CHANGES, ...SHARES, ...MIXES, oneExpert: null };
+const KNOWN: Record<Step["kind"], unknown> = { ...LOOK_UPS, ...CHANGES, ...SHARES, ...MIXES, one_expert: null };
 
 /** Return the step of a table's kinds, made by what stands in the table. */
 function make<T>(table: object, steps: Step[], ...more: unknown[]): T[] {

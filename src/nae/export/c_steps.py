@@ -19,7 +19,7 @@ __all__ = ["EMITTERS", "START", "Emitted", "array", "literal"]
 class Emitted:
     """A step in C."""
 
-    name: str  # of the array of a member's values that it fills
+    name: str  # of the array that holds a member's values after the step
     size: str  # of that array
     code: str
     parts: tuple[str, ...] = ()  # what stands before the function
@@ -74,9 +74,9 @@ def _term_tables(step: Terms, n_units: str) -> tuple[str, ...]:
 
 def _rectify(step: Rectify, given: Emitted, out: str) -> Emitted:
     code = f"""
-        double {out}[{given.size}];
-        for (k = 0; k < {given.size}; k++) {out}[k] = {given.name}[k] < 0 ? 0 : {given.name}[k];"""
-    return Emitted(out, given.size, code)
+        for (k = 0; k < {given.size}; k++)
+            if ({given.name}[k] < 0) {given.name}[k] = 0;"""
+    return Emitted(given.name, given.size, code)
 
 
 def _multiply(step: Multiply, given: Emitted, out: str) -> Emitted:
@@ -98,9 +98,9 @@ def _share(step: Routing, given: Emitted, out: str, *, raised: str) -> Emitted:
     function = f"""
 enum {{ C = {step.n_active} }}; /* active experts of a feature */
 
-static void weigh(const double *logits, double *weights)
+static void weigh(double *logits)
 {{
-    double most = logits[0], total = 0;
+    double weights[K], most = logits[0], total = 0;
     int k, j;
     for (k = 1; k < K; k++)
         if (logits[k * F] > most) most = logits[k * F];
@@ -108,16 +108,15 @@ static void weigh(const double *logits, double *weights)
         int before = 0;
         for (j = 0; j < K; j++)
             before += logits[j * F] > logits[k * F] || (logits[j * F] == logits[k * F] && j < k);
-        weights[k * F] = before >= C ? 0 : {raised};
-        total += weights[k * F];
+        weights[k] = before >= C ? 0 : {raised};
+        total += weights[k];
     }}
-    for (k = 0; k < K; k++) weights[k * F] /= total;
+    for (k = 0; k < K; k++) logits[k * F] = weights[k] / total;
 }}
 """
     code = f"""
-        double {out}[L];
-        for (i = 0; i < F; i++) weigh({given.name} + i, {out} + i);"""
-    return Emitted(out, "L", code, (function,))
+        for (i = 0; i < F; i++) weigh({given.name} + i);"""
+    return Emitted(given.name, given.size, code, (function,))
 
 
 def _one_expert(step: OneExpert, given: Emitted, out: str) -> Emitted:
@@ -193,4 +192,4 @@ EMITTERS: dict[type[Step], Callable[[Any, Emitted, str], Emitted]] = {
     OneExpert: _one_expert,
     Mix: _mix,
 }
-"""Every step in C, given the step before it and the name of the array that it fills."""
+"""Every step in C, given the step before it and the name for a new array."""

@@ -1,4 +1,7 @@
-"""A model as JSON: the header of a model file, with the arrays as nested lists. For readers without safetensors."""
+"""A model as JSON, for readers without safetensors: the header of a model file, the steps, and the arrays as lists.
+
+``docs/format.md`` explains the header and the arrays, ``docs/export.md`` the steps.
+"""
 
 import json
 import os
@@ -7,16 +10,20 @@ from typing import Any
 from nae._files import write_whole
 from nae.export.source import model_of
 from nae.tables.archive import describe
+from nae.tables.listing import list_steps
+from nae.tables.lowered import lower
 
 __all__ = ["to_json", "write_json"]
 
 
 def to_json(model: Any) -> dict[str, Any]:
-    """Return a model (or a fitted estimator) as JSON values: ``docs/format.md`` says what they mean."""
-    header, arrays = describe(model_of(model))
-    return header | {"arrays": {name: array.tolist() for name, array in arrays.items()}}
+    """Return a model, or the model of a fitted estimator, as JSON values."""
+    found = model_of(model)
+    header, arrays = describe(found)
+    values = {name: array.tolist() for name, array in arrays.items()}
+    return header | {"steps": list_steps(lower(found)), "arrays": values}
 
 
 def write_json(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write :func:`to_json` to a file."""
+    """Write the result of :func:`to_json` to a file."""
     write_whole(path, json.dumps(to_json(model), allow_nan=False))

@@ -1,6 +1,5 @@
 """The content of the page as JSON values. ``web/src/payload.ts`` declares the same content for the page."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,26 +15,13 @@ from nae.quality import Quality
 from nae.report.density import find_density
 from nae.report.reduction import FittedModel, Reduction
 from nae.report.rows import ReportRows
-from nae.tables.lowered import Mix, OneExpert, Step, lower
+from nae.tables.listing import list_steps
+from nae.tables.lowered import lower
 from nae.tables.model import TableModel
-from nae.tables.routing import EqualRouting, SoftmaxRouting
-from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 
-__all__ = ["STEPS", "VERSION", "build_payload"]
+__all__ = ["VERSION", "build_payload"]
 
 VERSION = 1
-_TERMS = {"terms": "terms", "bias": "bias"}  # arrays by the names that nae.report.reduction gives them
-STEPS: dict[type[Step], Callable[[Any], dict[str, Any]]] = {
-    SumTerms: lambda step: {"kind": "sumTerms", **_TERMS},
-    OwnTerms: lambda step: {"kind": "ownTerms", **_TERMS},
-    Rectify: lambda step: {"kind": "rectify"},
-    Multiply: lambda step: {"kind": "multiply", "matrix": "mix", "bias": "mix_bias"},
-    SoftmaxRouting: lambda step: {"kind": "softmax", "nActive": step.n_active},
-    EqualRouting: lambda step: {"kind": "equal", "nActive": step.n_active},
-    OneExpert: lambda step: {"kind": "oneExpert"},
-    Mix: lambda step: {"kind": "mix", "experts": "experts", "nExtreme": step.n_extreme},
-}
-"""Every step for the page; web/src/steps.ts is the other half."""
 
 
 def build_payload(
@@ -63,7 +49,7 @@ def build_payload(
         "outputs": list(model.outputs),
         "classes": list(model.classes),
         "link": model.link.name,
-        "steps": [STEPS[type(step)](step) for step in lower(shown).steps],
+        "steps": list_steps(lower(shown)),
         "nExperts": shown.n_experts,
         "nMembers": shown.n_members,
         "isDouble": shown.experts.dtype.itemsize > 4,

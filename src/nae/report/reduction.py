@@ -15,7 +15,7 @@ from nae.tables.model import TableModel
 __all__ = ["PAGE_LIMIT", "FittedModel", "Reduction", "fit_into_page"]
 
 PAGE_LIMIT = 20_000_000  # the largest size of all tables in base64, in bytes
-_LARGE = ("experts", "terms", "mix")  # the large tables
+_LARGE = ("experts", "gate.terms", "gate.mix")  # the large tables
 _STRIDES = (1, 2, 4, 8)  # every knot, every second one, ...
 _MOST_ROWS = 1024  # the largest number of rows on which the difference is measured
 
@@ -84,8 +84,9 @@ def _size(model: TableModel, n_members: int, *, bytes_each: int) -> int:
 
 
 def _tables(model: TableModel) -> dict[str, Array]:
-    """Return the tables that the steps of the model read, by the names they have in the page."""
-    return {"experts": model.experts, **model.gate.arrays}
+    """Return the tables that the steps of the model read, by their names in a model file."""
+    gate = {f"gate.{name}": array for name, array in model.gate.arrays.items()}
+    return {"experts": model.experts, **gate}
 
 
 def _thin(model: TableModel, stride: int) -> TableModel:
@@ -166,4 +167,5 @@ def _pack(model: TableModel, *, is_quantised: bool) -> dict[str, Packed]:
 def _unpacked(model: TableModel, arrays: dict[str, Packed]) -> TableModel:
     """Return the model with its numbers rounded as the page will read them."""
     read = {name: arrays[name].numbers().reshape(table.shape) for name, table in _tables(model).items()}
-    return replace(model, experts=read.pop("experts"), gate=GateTables(model.gate.kind, **read))
+    gate = {name: read[f"gate.{name}"] for name in model.gate.arrays}
+    return replace(model, experts=read["experts"], gate=GateTables(model.gate.kind, **gate))
