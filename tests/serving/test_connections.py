@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -128,6 +128,23 @@ def test_a_full_server_says_so(port: int) -> None:
         assert found.startswith(b"HTTP/1.1 503 ")
         assert b"The server has its 8 connections" in found
     wait_for(lambda: is_healthy(port))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [HEAD + b"\r\n{", b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 5000],
+    ids=["sending", "reading"],
+)
+def test_slow_clients_make_room_for_others_once_they_had_some_time(models: Path, tmp_path: Path, sent: bytes) -> None:
+    limits = Limits(max_connections=4, head_seconds=0.3, body_seconds=600)
+    with process(models / "number.nae", tmp_path / "log", limits) as port, ExitStack() as stack:
+        for _ in range(4):
+            wire = stack.enter_context(connect(port))
+            wire.setblocking(False)
+            with suppress(BlockingIOError):  # it reads no further, since nobody reads its answers
+                wire.send(sent)
+        wait_for(lambda: is_healthy(port))
+        wait_for(lambda: is_healthy(port))  # the place of the slow one is free now
 
 
 def test_clients_that_go_away_leave_no_traceback(port: int, log: Path) -> None:

@@ -42,6 +42,7 @@ class _Guarded(H11Protocol):
     _awaited: tuple[str, object] | None = None
     _deadline: asyncio.TimerHandle | None = None
     _write_deadline: asyncio.TimerHandle | None = None
+    _is_paused = False
     waits_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -72,11 +73,14 @@ class _Guarded(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        self._is_paused, self.waits_since = True, time.monotonic()
         self._end()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._stop(self._write_deadline)
+        self._is_paused = False
+        if not self.transport.is_closing():  # what is closing has its time, however little of it is left to read
+            self._stop(self._write_deadline)
 
     @property
     def stage(self) -> str | None:
@@ -104,13 +108,19 @@ class _Guarded(H11Protocol):
     def _give_up(self, stage: str, seconds: float) -> None:
         self._refuse(408, f"The {stage} of a request must arrive within {seconds:g} s.")
 
+    @property
+    def is_slow(self) -> bool:
+        """Return whether the client has sent a body, or read an answer, for longer than a head may take to arrive."""
+        is_its_turn = self.stage == "body" or self._is_paused
+        return is_its_turn and time.monotonic() - self.waits_since > self.limits.head_seconds
+
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest for the head of a request; return whether there is one."""
+        """Close the connection that has waited longest for a head, else the slowest; return whether there is room."""
         others = [one for one in self.connections if isinstance(one, _Guarded) and one is not self]
-        idle = [one for one in others if one.stage == "head"]
-        if idle:
-            min(idle, key=lambda one: one.waits_since).transport.abort()
-        return bool(idle) or sum(not one.transport.is_closing() for one in others) < self.most
+        chosen = [one for one in others if one.stage == "head"] or [one for one in others if one.is_slow]
+        if chosen:
+            min(chosen, key=lambda one: one.waits_since).transport.abort()
+        return bool(chosen) or sum(not one.transport.is_closing() for one in others) < self.most
 
     def _refuse(self, status: int, message: str) -> None:
         """Answer, where nothing was answered yet, and close."""
