@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from nae.cli.columns import align, check_finite, find_column, remarks
-from nae.cli.console import digits
+from nae.cli.console import digits, make_table, out, say
 from nae.cli.options import parse_additivity, parse_class_weight, parse_duration
 from nae.cli.quality import quality_table
 from nae.cli.reading import read_file
@@ -156,3 +157,16 @@ def test_the_device_and_the_reason_for_it_are_said(nae: Command, folder: Path, t
     assert "training on cpu: as asked for." in err
     _, _, err = nae(*words, "--device", "cpu", "--quiet")
     assert err == ""
+
+
+def test_what_a_file_holds_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b[31mb\rc\x9bd\u202ee\nf"
+    say(hostile, style="bold red")
+    table = make_table(hostile, hostile)
+    table.add_row(hostile)
+    table.caption = hostile
+    out().print(table, hostile)
+    said = capsys.readouterr()
+    assert not re.search("[\x1b\r\x9b\u202e]", said.out + said.err)
+    assert said.err == "a\\x1b[31mb\\rc\\x9bd\\u202ee\nf\n"
+    assert said.out.count("\\x1b[31mb") == 5

@@ -3,7 +3,9 @@ import gzip
 import io
 import json
 import lzma
+import re
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from nae.cli import reading
 from nae.cli.columns import to_numbers
 from nae.cli.reading import read_file
 from nae.errors import DataError
@@ -105,7 +108,7 @@ def test_compressed_files_are_unpacked(tmp_path: Path, pack: object, make: objec
     assert read(tmp_path, pack(make(TABLE))).to_pydict() == TABLE.to_pydict()
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 def test_semicolons_decimal_commas_a_mark_and_quoted_newlines_are_read(tmp_path: Path, encoding: str) -> None:
     text = TRICKY if encoding == "utf-8" else TRICKY.lstrip("\ufeff")
     table = read(tmp_path, text.encode(encoding))
@@ -212,3 +215,37 @@ def test_a_damaged_file_is_refused_in_a_sentence(name: str, tmp_path: Path) -> N
 def test_digits_of_other_scripts_are_numbers_as_python_has_them() -> None:
     column = pa.chunked_array([["1٢", None, "2_000"]])
     assert to_numbers(column, "size").to_pylist() == [12.0, None, 2000.0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_file_that_is_not_what_its_mark_says_is_one_sentence(tmp_path: Path, encoding: str) -> None:
+    content = "a,b\n1,2\n".encode(encoding)[:-1]
+    with pytest.raises(DataError, match=rf"must be {encoding.upper()} text, as its first bytes say; byte \d+ is none"):
+        read(tmp_path, content)
+
+
+PACKERS = {
+    "gzip": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zip": zipped,
+    "zstd": partial(packed, codec="zstd"),
+    "lz4": partial(packed, codec="lz4"),
+}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_what_unpacks_to_more_than_a_plain_file_may_have_is_refused(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = b"a,b\n" + b"1,2\n" * 1_000_000
+    small = PACKERS[kind](content)
+    monkeypatch.setattr(reading, "_LARGE", len(content))
+    assert reading._unpack(small, "t") == content  # as large as a plain one may be, however small it was packed
+    monkeypatch.setattr(reading, "_LARGE", 100_000)
+    monkeypatch.setattr(reading, "_PIECE", 10_000)
+    match = r"must unpack to at most 0\.1 MB .* its .*B hold more, at least \d+ times .*--stream"
+    with pytest.raises(DataError, match=match) as caught:
+        read(tmp_path, small)
+    times = int(re.search(r"at least (\d+) times", str(caught.value))[1])
+    assert (times - 1) * len(small) <= 110_000  # what was unpacked until then, of four million

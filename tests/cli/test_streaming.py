@@ -189,3 +189,44 @@ def test_what_cannot_be_written_is_said(nae, folder, parts, tmp_path):
     code, _, said = nae("predict", folder / "price.nae", parts, "-o", tmp_path / "o", "--format", "xml")
     assert code == 2
     assert "--format must be one of" in said
+
+
+def test_names_keep_their_dots(nae, folder, parts, tmp_path):
+    names = ["part.0.parquet", "part.1.parquet", ".a.parquet", "b.c.v2.parquet"]
+    for name in names:
+        (parts / name).write_bytes((parts / "part0.parquet").read_bytes())
+    code, _, said = nae("predict", folder / "price.nae", *(parts / name for name in names), "-o", f"{tmp_path / 'o'}/")
+    assert code == 0, said
+    assert {path.name for path in (tmp_path / "o").iterdir()} == set(names)
+    (parts / "a.csv").write_text("x\n1\n")
+    (parts / "a.csv.gz").write_text("x\n1\n")
+    code, _, said = nae(
+        "predict", folder / "price.nae", parts / "a.csv", parts / "a.csv.gz", "-o", f"{tmp_path / 'p'}/"
+    )
+    assert code == 2
+    assert "two become a.csv" in said
+
+
+def test_formulas_are_quoted_when_asked(nae, folder, parts, tmp_path):
+    table = pa.parquet.read_table(parts / "part0.parquet").slice(0, 6)
+    texts = ["=1+1", "+a", "-b", "@c", "\td", "plain", None]
+    table = table.append_column("=note", pa.array(texts[1:]).dictionary_encode()).append_column(
+        "n", pa.array(texts[:6])
+    )
+    for one in parts.glob("part*.parquet"):
+        one.unlink()
+    pa.parquet.write_table(table, parts / "part0.parquet")
+    words = ("predict", folder / "price.nae", parts / "part0.parquet", "--keep", "--quote-formulas")
+    assert nae(*words, "-o", tmp_path / "one.csv")[0] == 0
+    assert nae(*words, "-o", f"{tmp_path / 'many'}/", "--format", "csv")[0] == 0
+    for path in (tmp_path / "one.csv", tmp_path / "many" / "part0.csv"):
+        found = pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(strings_can_be_null=True))
+        assert found.column("'=note").to_pylist() == ["'+a", "'-b", "'@c", "'\td", "plain", None]
+        assert found.column("n").to_pylist() == ["'=1+1", "'+a", "'-b", "'@c", "'\td", "plain"]
+        assert found.column("prediction").type == pa.float64()
+    assert nae(*words[:-1], "-o", tmp_path / "plain.csv")[0] == 0
+    assert "'=" not in (tmp_path / "plain.csv").read_text()
+    for output in (tmp_path / "one.parquet", f"{tmp_path / 'more'}/"):
+        code, _, said = nae(*words, "-o", output)
+        assert code == 2
+        assert "--quote-formulas is for CSV and TSV; the output is parquet. Leave it out." in said

@@ -176,3 +176,42 @@ def test_no_thread_of_arrow_needs_python_after_a_reading(tmp_path, monkeypatch):
             with pytest.raises(DataError):
                 nae.scan(tmp_path / f"{name}.csv")
         assert [one() for one in handlers] == [None] * len(handlers)
+
+
+def text_of(n_rows: int) -> str:
+    return "x,täwn\n" + "".join(f"{i},€{i % 3}\n" for i in range(n_rows))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_text_is_read_however_it_is_encoded(tmp_path, encoding, pack):
+    path = tmp_path / ("t.csv" if pack is bytes else "t.csv.gz")
+    path.write_bytes(pack(text_of(60_000).encode(encoding)))
+    table = rows_of(nae.scan(path))
+    assert table.column_names == ["x", "täwn"]
+    assert table.column("x").to_pylist() == list(range(60_000))
+    assert table.column("täwn").to_pylist() == [f"€{i % 3}" for i in range(60_000)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_rows_that_cannot_be_parsed_are_named_in_any_encoding(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes(("ä,b\n1,2\n3\n").encode(encoding))
+    with pytest.raises(DataError, match=r"row 2 of .*t\.csv has 1 fields instead of 2"):
+        rows_of(nae.scan(tmp_path / "t.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (text_of(9).encode("utf-16-le"), "must be a table; it is neither text nor a format known here"),
+        (b"x\0,y\n1,2\n", "must be a table; it is neither text nor a format known here"),
+        ("x\0,y\n1,2\n".encode("utf-16"), "must be a table; it is neither text nor a format known here"),
+        (text_of(9).encode("utf-16")[:-1], "cannot be read: .* truncated data"),
+        (b"x,y\n" + b"1,2\n" * 300_000 + "1,é\n".encode("cp1252"), r"cannot be read: .*[Ii]nvalid UTF-?8"),
+    ],
+    ids=["without a mark", "null in a name", "null in UTF-16", "cut", "another encoding further down"],
+)
+def test_what_is_no_text_is_an_error(tmp_path, content, match):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(DataError, match=rf"t\.csv {match}"):
+        rows_of(nae.scan(tmp_path / "t.csv"))

@@ -1,5 +1,6 @@
 """Predictions file to file: every finished output appears at once and is not made again; memory does not grow."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -12,7 +13,15 @@ from nae._files import whole_file
 from nae._words import counted
 from nae.cli.columns import find_column
 from nae.cli.console import say
-from nae.cli.writing import FORMATS, is_same_file, json_lines
+from nae.cli.writing import (
+    COMPRESSIONS,
+    DELIMITED,
+    FORMATS,
+    check_delimited,
+    is_same_file,
+    json_lines,
+    without_formulas,
+)
 from nae.encoding.schema import Number
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.scanning import scan
@@ -35,6 +44,7 @@ def predict_files(
     numbers: Sequence[str] = (),
     form: str | None,
     on_bad_rows: str,
+    quotes_formulas: bool = False,
 ) -> None:
     """Write the predictions of every file to a file of the same name in ``folder``; those that exist are kept.
 
@@ -49,12 +59,21 @@ def predict_files(
             f"Take a folder, such as {folder.with_suffix('')}/."
         )
     outputs = _plan(find_paths(sources), folder, form)
+    if quotes_formulas:
+        check_delimited({FORMATS[output.suffix] for output in outputs.values()})
     folder.mkdir(parents=True, exist_ok=True)
     n_rows, bad_rows = 0, BadRows()
     todo = {path: output for path, output in outputs.items() if not output.exists()}
     for path, output in todo.items():
         n_here = _predict_file(
-            model, path, output, predict, numbers=numbers, on_bad_rows=on_bad_rows, bad_rows=bad_rows
+            model,
+            path,
+            output,
+            predict,
+            numbers=numbers,
+            on_bad_rows=on_bad_rows,
+            bad_rows=bad_rows,
+            quotes_formulas=quotes_formulas,
         )
         n_rows += n_here
         say(f"wrote {counted(n_here, 'prediction')} to {output}.")
@@ -70,16 +89,22 @@ def _plan(paths: list[str], folder: Path, form: str | None) -> dict[str, Path]:
     """Return the output of every file; two inputs of one name would overwrite each other."""
     outputs: dict[str, Path] = {}
     for path in paths:
-        stem = Path(path).name.split(".")[0]
         kind = form or FORMATS.get(_ending(path), "csv")
-        outputs[path] = folder / f"{stem}{_ENDINGS[kind]}"
-    twice = next((one for one in outputs.values() if list(outputs.values()).count(one) > 1), None)
-    if twice is not None:
-        raise DataError(f"Files must have different names to be predicted into one folder; two become {twice.name}.")
+        outputs[path] = folder / f"{_stem(path)}{_ENDINGS[kind]}"
+    output, count = Counter(outputs.values()).most_common(1)[0]
+    if count > 1:
+        raise DataError(f"Files must have different names to be predicted into one folder; two become {output.name}.")
     same = next((path for path, output in outputs.items() if is_same_file(str(output), path)), None)
     if same is not None:
         raise ConfigError(f"Predictions must go to another folder than the tables; {same} would be overwritten.")
     return outputs
+
+
+def _stem(path: str) -> str:
+    """Return the name of a file without the endings that say how it is written."""
+    name = Path(Path(path).name)
+    name = name.with_suffix("") if name.suffix.lower() in COMPRESSIONS else name
+    return str(name.with_suffix("") if name.suffix.lower() in FORMATS else name)
 
 
 def _ending(path: str) -> str:
@@ -96,6 +121,7 @@ def _predict_file(
     numbers: Sequence[str],
     on_bad_rows: str,
     bad_rows: BadRows,
+    quotes_formulas: bool,
 ) -> int:
     rows = scan(path, on_bad_rows=on_bad_rows)
     if model.schema.has_names:
@@ -112,7 +138,7 @@ def _predict_file(
     rows = rows.with_numbers([rows.find(name) for name in numbers])
     n_rows = 0
     with whole_file(output) as sink:  # an output that exists is whole
-        writer = _Writer(sink, output.suffix)
+        writer = _Writer(sink, output.suffix, quotes_formulas=quotes_formulas)
         for batch in rows.batches(rows.columns, bad_rows):
             writer.write(predict(batch.table))
             n_rows += batch.table.num_rows
@@ -123,14 +149,16 @@ def _predict_file(
 class _Writer:
     """Writes tables below each other to one file."""
 
-    def __init__(self, sink: IO[bytes], ending: str) -> None:
+    def __init__(self, sink: IO[bytes], ending: str, *, quotes_formulas: bool) -> None:
         self._sink, self._kind = sink, FORMATS[ending]
+        self._quotes_formulas = quotes_formulas and self._kind in DELIMITED
         self._writer: Any = None
 
     def write(self, table: pa.Table) -> None:
         if self._kind == "jsonl":
             self._sink.write(json_lines(table))
             return
+        table = without_formulas(table) if self._quotes_formulas else table
         if self._writer is None:
             self._writer = self._open(table.schema)
         self._writer.write_table(table)

@@ -1,12 +1,16 @@
 """Where words go: results to stdout, everything about them to stderr."""
 
+import re
 import sys
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-__all__ = ["digits", "make_table", "out", "say", "screen"]
+__all__ = ["digits", "make_table", "out", "say", "screen", "visible"]
 
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # also what turns text around
 _WIDTH = 120  # of a file or a pipe
 
 
@@ -41,9 +45,21 @@ def digits(value: float, n: int = 4, *, signed: bool = False) -> str:
     return f"{value:{sign}#.{n}g}".rstrip(".")
 
 
+def visible(text: str) -> str:
+    """Return text with its control characters written out: those of a file must not steer the terminal."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _Console(Console):
+    """A console for which everything that is printed is data."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
+
+
 def _console(*, is_error: bool) -> Console:
     stream = sys.stderr if is_error else sys.stdout
     # Names and levels are data: nothing in them is markup, and nothing in them is an emoji's name.
-    return Console(
+    return _Console(
         stderr=is_error, markup=False, emoji=False, highlight=False, width=None if stream.isatty() else _WIDTH
     )

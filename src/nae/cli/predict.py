@@ -38,6 +38,13 @@ def predict(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="Also write what each feature contributed, with its bounds.")
     ] = False,
+    quote_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--quote-formulas",
+            help="Write an apostrophe before text that a spreadsheet would take for a formula (CSV and TSV).",
+        ),
+    ] = False,
     offset: OffsetColumns = None,
     on_bad_rows: OnBadRows = "error",
 ) -> None:
@@ -48,7 +55,7 @@ def predict(
     """
     is_many = is_streamed(data) or output.endswith("/") or Path(output).is_dir()
     if not is_many:
-        check_output(output, form=form)
+        check_output(output, form=form, quotes_formulas=quote_formulas)
         check_apart(output, [model, *data])
     tables = load_model(model)
     if not offset:
@@ -67,10 +74,19 @@ def predict(
     if is_many:
         if output == "-" or Path(output).is_file():
             raise ConfigError(f"Predictions of several files must go to a folder, such as -o out/; got {output!r}.")
-        predict_files(tables, data, Path(output), predicted, numbers=offset or (), form=form, on_bad_rows=on_bad_rows)
+        predict_files(
+            tables,
+            data,
+            Path(output),
+            predicted,
+            numbers=offset or (),
+            form=form,
+            on_bad_rows=on_bad_rows,
+            quotes_formulas=quote_formulas,
+        )
         return
     table = read_file(data[0])
-    write_table(predicted(table), output, form=form)
+    write_table(predicted(table), output, form=form, quotes_formulas=quote_formulas)
     if output != "-":
         say(f"wrote {table.num_rows:,} predictions to {output}.")
 

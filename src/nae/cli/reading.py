@@ -8,6 +8,7 @@ import lzma
 import re
 import sys
 import zipfile
+import zlib
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
+from nae._words import sized
 from nae.errors import DataError, NAEError, did_you_mean
 from nae.scanning.dialect import Dialect, decode, guess_delimiter
 
@@ -24,6 +26,7 @@ __all__ = ["is_streamed", "read_file"]
 
 _BLOCK = 2**31 - 2  # the most pyarrow takes at once
 _LARGE = 1 << 30  # bytes of a file that is better read in pieces
+_PIECE = 1 << 22  # bytes unpacked at a time
 
 
 def is_streamed(sources: list[str]) -> bool:
@@ -68,29 +71,49 @@ def _read_bytes(source: str) -> bytes:
 def _unpack(content: bytes, name: str) -> bytes:
     """Return the content without the compression around it."""
     try:
-        if content.startswith(b"\x1f\x8b"):
-            return gzip.decompress(content)
-        if content.startswith(b"BZh"):
-            return bz2.decompress(content)
-        if content.startswith(b"\xfd7zXZ\0"):
-            return lzma.decompress(content)
-        if content.startswith(b"PK\x03\x04"):
-            return _only_member(content, name)
-        codec = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}.get(content[:4])
-        if codec is not None:
-            with pa.CompressedInputStream(pa.BufferReader(content), codec) as stream:
-                return bytes(stream.read())
-    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile) as error:
+        stream = _unpacking(content, name)
+        return content if stream is None else _read_bounded(stream, name, len(content))
+    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{name} is compressed and cannot be unpacked: {_first_line(error)}.") from error
-    return content
 
 
-def _only_member(content: bytes, name: str) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = [member for member in archive.namelist() if not member.endswith("/")]
-        if len(members) != 1:
-            raise DataError(f"{name} must hold one table; the archive holds {len(members)} files.")
-        return archive.read(members[0])
+def _unpacking(content: bytes, name: str) -> Any:
+    """Return a stream of the content without the compression around it; None where there is none."""
+    packed = io.BytesIO(content)
+    if content.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=packed)
+    if content.startswith(b"BZh"):
+        return bz2.BZ2File(packed)
+    if content.startswith(b"\xfd7zXZ\0"):
+        return lzma.LZMAFile(packed)
+    if content.startswith(b"PK\x03\x04"):
+        return _only_member(packed, name)
+    codec = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}.get(content[:4])
+    return None if codec is None else pa.CompressedInputStream(packed, codec)
+
+
+def _only_member(packed: io.BytesIO, name: str) -> Any:
+    archive = zipfile.ZipFile(packed)
+    members = [member for member in archive.namelist() if not member.endswith("/")]
+    if len(members) != 1:
+        raise DataError(f"{name} must hold one table; the archive holds {len(members)} files.")
+    return archive.open(members[0])
+
+
+def _read_bounded(stream: Any, name: str, n_packed: int) -> bytes:
+    """Return what a stream holds, as long as that is no more than a plain file may have that is read at once."""
+    parts, size = [], 0
+    with stream:
+        while part := stream.read(_PIECE):
+            size += len(part)
+            if size > _LARGE:
+                raise DataError(
+                    f"{name} must unpack to at most {sized(_LARGE)} to be read at once; its {sized(n_packed)} hold "
+                    f"more, at least {max(1, size // n_packed)} times as much. Have it read in pieces (nae fit --stream, "
+                    "nae predict -o FOLDER/), or unpack it first."
+                )
+            parts.append(part)
+    return b"".join(parts)
 
 
 def _parse(content: bytes, name: str) -> pa.Table:

@@ -3,12 +3,14 @@
 import io
 import json
 import math
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
@@ -16,9 +18,23 @@ import pyarrow.parquet
 from nae._files import write_whole
 from nae.errors import ConfigError, did_you_mean
 
-__all__ = ["FORMATS", "check_apart", "check_folder", "check_output", "is_same_file", "json_lines", "write_table"]
+__all__ = [
+    "COMPRESSIONS",
+    "DELIMITED",
+    "FORMATS",
+    "check_apart",
+    "check_delimited",
+    "check_folder",
+    "check_output",
+    "is_same_file",
+    "json_lines",
+    "without_formulas",
+    "write_table",
+]
 
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+DELIMITED = ("csv", "tsv")
+_FORMULA = r"^[=+\-@\t\r]"
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -30,9 +46,11 @@ FORMATS = {
 }
 
 
-def check_output(target: str, *, form: str | None = None) -> None:
+def check_output(target: str, *, form: str | None = None, quotes_formulas: bool = False) -> None:
     """Complain about an output that cannot be written, before any work is done."""
-    _format_of(target, form)
+    kind, _ = _format_of(target, form)
+    if quotes_formulas:
+        check_delimited([kind])
     check_folder(target)
 
 
@@ -58,9 +76,33 @@ def is_same_file(target: str, source: str) -> bool:
     return one.absolute() == two.absolute() or (one.exists() and two.exists() and one.samefile(two))
 
 
-def write_table(table: pa.Table, target: str, *, form: str | None = None) -> None:
+def check_delimited(kinds: Collection[str]) -> None:
+    """Complain about quoting formulas in formats that have none."""
+    if not set(kinds) & set(DELIMITED):
+        raise ConfigError(
+            f"--quote-formulas is for CSV and TSV; the output is {', '.join(sorted(kinds))}. Leave it out."
+        )
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    """Return a table with an apostrophe before names and texts that a spreadsheet would take for a formula."""
+    names = [f"'{name}" if re.match(_FORMULA, name) else name for name in table.column_names]
+    return pa.table([_without_formulas(column) for column in table.columns], names=names)
+
+
+def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if str(kind) not in ("string", "large_string", "string_view"):
+        return column
+    texts = column.cast(pa.large_string())
+    quoted = pc.replace_substring_regex(texts, r"\A", "'")
+    return pc.if_else(pc.match_substring_regex(texts, _FORMULA), quoted, texts)
+
+
+def write_table(table: pa.Table, target: str, *, form: str | None = None, quotes_formulas: bool = False) -> None:
     """Write a table to a file, or to stdout for ``-``."""
     kind, compression = _format_of(target, form)
+    table = without_formulas(table) if quotes_formulas else table
     content = _compress(_render(table, kind), compression)
     if target == "-":
         sys.stdout.buffer.write(content)
@@ -72,7 +114,7 @@ def write_table(table: pa.Table, target: str, *, form: str | None = None) -> Non
 def _format_of(target: str, form: str | None) -> tuple[str, str | None]:
     """Return format and compression."""
     endings = [] if target == "-" else [ending.lower() for ending in Path(target).suffixes]
-    compression = _COMPRESSIONS.get(endings[-1]) if endings else None
+    compression = COMPRESSIONS.get(endings[-1]) if endings else None
     ending = (endings[-2] if len(endings) > 1 else "") if compression else (endings[-1] if endings else "")
     if form is not None:
         if form not in FORMATS.values():

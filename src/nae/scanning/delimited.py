@@ -1,5 +1,6 @@
 """Delimited text in pieces: every field is read as text first, so that a row that cannot be parsed can be named."""
 
+import codecs
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterator
@@ -16,11 +17,13 @@ import pyarrow.csv
 from nae._typing import IntArray
 from nae.errors import DataError
 from nae.scanning.bad_rows import BadRow
+from nae.scanning.dialect import encoding_of
 
-__all__ = ["DelimitedFile", "Handle", "first_bytes", "infer_types"]
+__all__ = ["DelimitedFile", "Handle", "first_text", "infer_types"]
 
 _BLOCK = 1 << 22  # bytes parsed at once
 _INFERENCE = 1 << 24  # bytes that decide what a column holds
+_BEGINNING = 1 << 20  # bytes that tell how a file is written
 _PATIENCE = 5.0  # seconds
 
 Handle = Callable[[BadRow], None]
@@ -28,12 +31,11 @@ Handle = Callable[[BadRow], None]
 
 def infer_types(path: str, delimiter: str) -> dict[str, pa.DataType]:
     """Return what the columns hold, as far as the beginning of a file tells: numbers, booleans or text."""
-    first_bytes(path)
     try:
         convert = pa.csv.ConvertOptions(strings_can_be_null=True)
         with closing(_stream(path, delimiter, lambda row: None, convert, block_size=_INFERENCE)) as stream:
             schema = next(stream)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
     twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
     if twice is not None:
@@ -57,7 +59,6 @@ class DelimitedFile:
 
     def batches(self, handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
         """Yield tables and the numbers of their rows in the file; rows that cannot be parsed go to ``handle``."""
-        first_bytes(self.path)
         wrong: list[BadRow] = []
         try:
             with closing(self._open(wrong)) as stream:
@@ -73,7 +74,7 @@ class DelimitedFile:
                     yield self._convert(pa.table(batch), numbers, handle)
                 for bad in wrong:
                     handle(bad)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeError) as error:
             raise DataError(f"{self.path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
 
     def _open(self, wrong: list[BadRow]) -> Generator[Any, None, None]:
@@ -128,10 +129,11 @@ def _stream(
         tell(row)
         return "skip"
 
-    held = weakref.ref(skip)
+    text = _open_text(path)
+    held = [weakref.ref(skip)] if isinstance(text, pa.NativeFile) else [weakref.ref(skip), weakref.ref(text)]
     try:
         with pa.csv.open_csv(
-            pa.input_stream(path),
+            text,
             read_options=pa.csv.ReadOptions(block_size=block_size, use_threads=False),  # one thread counts rows
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
             convert_options=convert,
@@ -142,14 +144,55 @@ def _stream(
             finally:
                 del reader
     finally:
-        del skip
+        del skip, text
         _wait_until_gone(held)
 
 
-def _wait_until_gone(held: "weakref.ref[Any]") -> None:
+def _wait_until_gone(held: "list[weakref.ref[Any]]") -> None:
     end = time.monotonic() + _PATIENCE
-    while held() is not None and time.monotonic() < end:
+    while any(one() is not None for one in held) and time.monotonic() < end:
         time.sleep(0.0005)
+
+
+class _InUtf8:
+    """Text of another encoding as a stream of UTF-8."""
+
+    closed = False
+
+    def __init__(self, stream: Any, encoding: str) -> None:
+        self._stream, self._ready = stream, b""
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace" if encoding == "cp1252" else "strict")
+
+    def read(self, n_bytes: int) -> bytes:
+        while len(self._ready) < n_bytes:
+            part = bytes(self._stream.read(n_bytes))
+            self._ready += self._decoder.decode(part, final=not part).encode()
+            if not part:
+                break
+        found, self._ready = self._ready[:n_bytes], self._ready[n_bytes:]
+        return found
+
+    def close(self) -> None:
+        self.closed = True
+        self._stream.close()
+
+
+def _open_text(path: str) -> Any:
+    """Return a file as a stream of UTF-8."""
+    encoding = _begin(path)[1]
+    stream = pa.input_stream(path)
+    return stream if encoding.startswith("utf-8") else _InUtf8(stream, encoding)
+
+
+def _begin(path: str) -> tuple[str, str]:
+    """Return the beginning of a file as text, and how that is written."""
+    with pa.input_stream(path) as stream:
+        content = bytes(stream.read(_BEGINNING))
+    encoding = encoding_of(content, path, is_whole=len(content) < _BEGINNING)
+    text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(content)
+    if "\0" in text:
+        raise DataError(f"{path} must be a table; it is neither text nor a format known here.")
+    return text, encoding
 
 
 def _row_numbers(n_before: int, n_rows: int, skipped: list[int]) -> IntArray:
@@ -170,18 +213,9 @@ def _is_of(kind: pa.DataType, value: str | None) -> bool:
     return True
 
 
-def first_bytes(path: str, n_bytes: int = 1 << 16) -> str:
-    """Return the beginning of a file as text; its header must be UTF-8, since Arrow takes names to be."""
+def first_text(path: str) -> str:
+    """Return the beginning of a file as text."""
     try:
-        with pa.input_stream(path) as stream:
-            content = bytes(stream.read(n_bytes))
+        return _begin(path)[0]
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0].rstrip('.')}.") from error
-    header = content.splitlines()[0] if content else b""
-    try:
-        is_text = "\0" not in header.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        is_text = len(header) == n_bytes  # cut within a character, perhaps
-    if not is_text:
-        raise DataError(f"The header of {path} must be UTF-8 text; it is not. Write the file anew as UTF-8.")
-    return content.decode("utf-8-sig", errors="replace")

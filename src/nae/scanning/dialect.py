@@ -1,13 +1,21 @@
 """How a CSV file is written: its encoding, its delimiter and its decimal point, guessed from its content."""
 
+import codecs
 from collections import Counter
 from dataclasses import dataclass
 
 from nae.errors import DataError
 
-__all__ = ["Dialect", "decode", "guess_delimiter"]
+__all__ = ["Dialect", "decode", "encoding_of", "guess_delimiter"]
 
 _SAMPLE = 1 << 16
+_MARKS = {  # the longer first: one begins like another
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -19,19 +27,33 @@ class Dialect:
     decimal: str = "."
 
 
-def decode(content: bytes, source: str) -> str:
-    """Return the text of a file: UTF-8 or UTF-16 with or without a byte-order mark, else the Western code page."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        try:
-            return content.decode("utf-16")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{source} must be UTF-16 text, as its first bytes say; byte {error.start} is none ({error.reason})."
-            ) from None
+def encoding_of(content: bytes, source: str, *, is_whole: bool = True) -> str:
+    """Return how the text of a file is written: as its byte-order mark says, else UTF-8 or the Western code page.
+
+    Of a file that ``is_whole`` not, ``content`` is the beginning, which may end in the middle of a character.
+    """
+    marked = next((name for mark, name in _MARKS.items() if content.startswith(mark)), None)
+    if marked is not None:
+        return marked
+    if b"\0" in content[:_SAMPLE]:
+        raise DataError(f"{source} must be a table; it is neither text nor a format known here.")
     try:
-        text = content.decode("utf-8-sig")
+        codecs.getincrementaldecoder("utf-8")().decode(content, final=is_whole)
     except UnicodeDecodeError:
-        text = content.decode("cp1252", errors="replace")
+        return "cp1252"
+    return "utf-8"
+
+
+def decode(content: bytes, source: str) -> str:
+    """Return the text of a file."""
+    encoding = encoding_of(content, source)
+    try:
+        text = content.decode(encoding, errors="replace" if encoding == "cp1252" else "strict")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{source} must be {encoding.upper()} text, as its first bytes say; byte {error.start} is none "
+            f"({error.reason})."
+        ) from None
     if "\0" in text[:_SAMPLE]:
         raise DataError(f"{source} must be a table; it is neither text nor a format known here.")
     return text

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 
 from nae._typing import IntArray
 from nae.errors import ConfigError, DataError, did_you_mean
-from nae.scanning.delimited import DelimitedFile, Handle, first_bytes, infer_types
+from nae.scanning.delimited import DelimitedFile, Handle, first_text, infer_types
 from nae.scanning.dialect import guess_delimiter
 
 __all__ = ["FORMATS", "Files", "find_paths", "format_of", "open_files"]
@@ -76,7 +76,7 @@ def open_files(source: Any, *, column_types: Mapping[str, str], delimiter: str |
     if other is not None:
         raise DataError(f"All files must be of one format; {paths[0]} is {kind} and {other} is {format_of(other)}.")
     if kind == "csv":
-        delimiter = delimiter or ("\t" if ".tsv" in paths[0] else guess_delimiter(first_bytes(paths[0])))
+        delimiter = delimiter or ("\t" if ".tsv" in paths[0] else guess_delimiter(first_text(paths[0])))
         return DelimitedFiles(tuple(paths), delimiter, infer_types(paths[0], delimiter)).with_types(column_types)
     try:
         dataset = ds.dataset(paths, format="feather" if kind == "arrow" else kind)
