@@ -32,9 +32,10 @@ GRAPH: Graph = {
     "export": ("encoding", "tables"),
     "report": ("encoding", "tables", "quality", "explanation"),
     "serving": ("encoding", "tables", "explanation", "card"),
+    "native": (),
     "network": ("encoding", "tables"),
     "scanning": ("links", "encoding", "quality"),
-    "training": ("links", "encoding", "tables", "network", "scanning"),
+    "training": ("links", "encoding", "tables", "native", "network", "scanning"),
     "estimators": (
         *("links", "contributions", "parameters", "encoding", "tables", "quality", "explanation"),
         *("metrics", "network", "scanning", "training"),
@@ -43,7 +44,7 @@ GRAPH: Graph = {
     "scale": ("encoding", "tables", "explanation", "scanning", "training", "estimators", "tuning"),
     "cli": (
         *("datasets", "encoding", "tables", "quality", "explanation", "card", "export", "report", "serving"),
-        *("scanning", "estimators", "tuning", "scale"),
+        *("native", "scanning", "estimators", "tuning", "scale"),
     ),
 }
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.

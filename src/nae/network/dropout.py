@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Dropped", "drop"]
+__all__ = ["Dropped", "count_kept", "drop"]
 
 _CHANCES = 256  # a byte decides whether a weight is kept: eight of them from one word
 
@@ -37,10 +37,15 @@ class Dropped:
 
 def drop(shape: torch.Size, share: float, counter: Tensor) -> Dropped | None:
     """Draw which weights are dropped: ``share`` of them, rounded to a 256th. Return None if that is none of them."""
-    n_kept = max(1, round(_CHANCES * (1 - share)))
+    n_kept = count_kept(share)
     if n_kept == _CHANCES:
         return None
     return Dropped((_random_bytes(shape.numel(), counter) < n_kept).view(shape), _CHANCES / n_kept)
+
+
+def count_kept(share: float) -> int:
+    """Return how many of 256 weights are kept where a share of them is dropped."""
+    return max(1, round(_CHANCES * (1 - share)))
 
 
 def _random_bytes(n: int, counter: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-__all__ = ["RunningMean"]
+__all__ = ["RunningMean", "share_of_step"]
 
 _YOUNG = 10  # after n steps, the mean looks back about n / 10 steps at most: early weights are far away
 
@@ -23,7 +23,7 @@ class RunningMean:
     @torch.no_grad()
     def update(self, n_steps: int) -> None:
         """Update the mean with the weights as they are after ``n_steps`` steps."""
-        share = max(1 / self.horizon, _YOUNG / (n_steps + _YOUNG))
+        share = share_of_step(n_steps, self.horizon)
         torch._foreach_lerp_(self._means, [each.detach() for each in self.parameters], share)
 
     @contextmanager
@@ -58,3 +58,8 @@ class RunningMean:
         # Nothing is copied. After the second exchange, a captured step finds the weights where they were.
         for at, each in enumerate(self.parameters):
             each.data, self._means[at] = self._means[at], each.data
+
+
+def share_of_step(n_steps: int, horizon: int) -> float:
+    """Return the share that the weights after ``n_steps`` steps have in the mean."""
+    return max(1 / horizon, _YOUNG / (n_steps + _YOUNG))

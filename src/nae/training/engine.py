@@ -20,9 +20,11 @@ from nae.training.data import RowSource, TrainingRows, own_folds
 from nae.training.dial import Dial
 from nae.training.judging import Verdict, make_judge
 from nae.training.losses import Loss
+from nae.training.native_engine import NativeEngine
 from nae.training.objective import Objective
 from nae.training.optimiser import AdamW
 from nae.training.replay import Replay
+from nae.training.slots import mean_slot_weight
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["ENGINES", "Engine", "TorchEngine"]
@@ -94,7 +96,7 @@ class TorchEngine:
         self.mean = RunningMean(network.parameters(), horizon=config.averaged_steps) if config.averaged_steps else None
         device = network.intercept.device
         own_fold = own_folds(network.config.n_members, config.n_folds).to(device)
-        slot_weight = _slot_weight(network, rows, workers)
+        slot_weight = mean_slot_weight(network, rows, workers)
         self.objective = Objective(network, loss, config, own_fold=own_fold, slot_weight=slot_weight, workers=workers)
         self.judged_by = make_judge(rows, validation, own_fold=own_fold, slot_weight=slot_weight)
         self.is_judged = self.judged_by.has_rows
@@ -189,11 +191,4 @@ class TorchEngine:
         return nullcontext() if self.mean is None else self.mean.in_place()
 
 
-def _slot_weight(network: Network, rows: RowSource, workers: Workers) -> Tensor:
-    """Return how much of the training rows lies at each padded slot, with mean one: weights of a mean over slots."""
-    n_features, n_slots, _ = network.inputs.shape
-    weight = workers.total(rows.slot_weight(n_features * n_slots))
-    return weight * (len(weight) / weight.sum())
-
-
-ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine}
+ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine, "native": NativeEngine}

@@ -9,16 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from nae._typing import IntArray
 from nae.network import Evaluation, Network
 from nae.training.data import RowSource, TrainingRows
 from nae.training.dial import measured_additivity
 from nae.training.losses import Loss
 from nae.training.workers import Workers
 
-__all__ = ["GivenRows", "HeldOutFolds", "Judge", "NoRows", "Verdict", "make_judge"]
+__all__ = ["GivenRows", "HeldOutFolds", "Judge", "NoRows", "Verdict", "make_judge", "measured_rows"]
 
 _EVALUATED = 2**22  # expert values evaluated at once: 16 MB, about what a cache holds
 _MEASURED = 2048  # rows that additivity is measured on, at most
@@ -104,9 +106,8 @@ class _Rows(Judge):
         if len(self.rows) == 0:
             return None
         network.eval()
-        at_once = 4 * _EVALUATED // (_values_per_row(network) * network.config.n_members)
-        stride = -(-len(self.rows) // max(1, min(_MEASURED, at_once)))
-        some = self.rows.take(torch.arange(0, len(self.rows), stride, device=self.rows.weight.device))
+        measured = torch.as_tensor(measured_rows(len(self.rows), network), device=self.rows.weight.device)
+        some = self.rows.take(measured)
         weight = some.weight / some.weight.mean()
         evaluation = self.evaluate(network)
         routed = evaluation.route(some.cells, weight)
@@ -159,6 +160,12 @@ def make_judge(rows: RowSource, validation: TrainingRows | None, *, own_fold: Te
         return GivenRows(validation, slot_weight)
     held_out = rows.held_out(len(own_fold))
     return NoRows() if held_out is None or held_out.fold is None else HeldOutFolds(held_out, own_fold)
+
+
+def measured_rows(n_rows: int, network: Network) -> IntArray:
+    """Return which rows of so many additivity is measured on."""
+    at_once = 4 * _EVALUATED // (_values_per_row(network) * network.config.n_members)
+    return np.arange(0, n_rows, -(-n_rows // max(1, min(_MEASURED, at_once))))
 
 
 def _values_per_row(network: Network) -> int:
