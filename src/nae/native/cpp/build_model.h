@@ -166,7 +166,7 @@ Model<T> build_model(const nae_config& config, const nae_inputs& inputs, Memory&
   size = sizes_of(config, inputs, sizeof(T) == 8);
   size.inputs = config.n_inputs;
   model.has_gate = size.experts > 1;
-  model.is_mixed = size.gate == NAE_LOW_RANK || size.gate == NAE_DEEP;
+  model.is_mixed = model.has_gate && (size.gate == NAE_LOW_RANK || size.gate == NAE_DEEP);
   model.is_deep = size.gate == NAE_DEEP;
   model.is_summed = size.gate != NAE_DIAGONAL;
   model.n_kept = config.n_kept;

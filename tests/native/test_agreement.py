@@ -1,0 +1,144 @@
+"""Torch is the reference: the native core finds the same gradients, takes the same steps and judges alike."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nae.native import is_here, reason
+from nae.network.gates import GATES
+from nae.training import LOSSES
+from tests.native.problems import Problem, assert_same, native_gradients, torch_gradients
+
+pytestmark = pytest.mark.skipif(not is_here(), reason=reason())
+
+PENALTIES = {"variation_penalty": 0.3, "context_penalty": 0.2, "output_penalty": 0.1}
+EXTREMES = {
+    "300 features": Problem(
+        n_features=300, n_rows=40, n_knots=3, network={"gate": "low-rank", "n_experts": 4, "n_active": 4}
+    ),
+    "64 experts": Problem(n_features=2, network={"n_experts": 64, "n_active": 64}),
+    "100 experts, 30 of them active": Problem(n_features=2, network={"n_experts": 100, "n_active": 30}),
+    "26 classes": Problem(n_outputs=26, loss="cross-entropy", network={"n_experts": 16, "n_active": 16}),
+    "one feature": Problem(n_features=1),
+    "one row in a step": Problem(training={"batch_size": 1}, n_rows=9),
+    "one hidden unit": Problem(network={"hidden_dim": 1}),
+    "a wide block": Problem(network={"hidden_dim": 150, "n_blocks": 1}),
+    "four blocks": Problem(network={"n_blocks": 4, "hidden_dim": 32}),
+}
+
+
+@st.composite
+def problems(draw: Any) -> Problem:
+    loss = draw(st.sampled_from(LOSSES))
+    n_experts = draw(st.integers(1, 18))
+    n_features = draw(st.integers(1, 7))
+    is_dropped = n_experts > 1 and draw(st.booleans())
+    return Problem(
+        n_features=n_features,
+        n_rows=draw(st.integers(24, 90)),
+        n_knots=draw(st.integers(2, 17)),
+        n_outputs=draw(st.integers(2 if loss == "cross-entropy" else 1, 4)),
+        n_categories=draw(st.integers(0, n_features)),
+        has_missing=draw(st.booleans()),
+        has_constant=draw(st.booleans()),
+        has_start=draw(st.booleans()),
+        has_base=draw(st.booleans()),
+        n_folds=draw(st.sampled_from([None, 3])),
+        loss=loss,
+        is_double=draw(st.booleans()),
+        network={
+            "gate": draw(st.sampled_from(list(GATES))),
+            "routing": draw(st.sampled_from(["softmax", "equal"])),
+            "n_experts": n_experts,
+            "n_active": draw(st.integers(1, n_experts)),
+            "n_members": draw(st.integers(1, 3)),
+            "n_blocks": draw(st.integers(1, 3)),
+            "hidden_dim": draw(st.sampled_from([1, 7, 8, 16, 32, 40])),
+            "expert_dropout": 0.3 if is_dropped else 0.0,
+        },
+        training={
+            "batch_size": draw(st.integers(5, 100)),
+            "averaged_steps": draw(st.sampled_from([None, 4])),
+            "weight_decay": 0.1,
+            "additivity": draw(st.sampled_from([None, 0.9])),
+            **{name: draw(st.sampled_from([0.0, weight])) for name, weight in PENALTIES.items()},
+        },
+        seed=draw(st.integers(0, 5)),
+    )
+
+
+def check_gradients(problem: Problem, *, tolerance: float) -> None:
+    one, other = problem.engines()
+    rows = problem.rows()
+    part = next(rows.batches(one.n_batches, one.batch_size, torch.Generator().manual_seed(1)))
+    wanted_loss, wanted = torch_gradients(one, part)
+    loss, found = native_gradients(other, part)
+    assert loss == pytest.approx(wanted_loss, rel=tolerance)
+    assert_same(found, wanted, tolerance=tolerance)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_gradients_are_those_of_torch(problem: Problem) -> None:
+    check_gradients(problem, tolerance=1e-9 if problem.is_double else 1e-4)
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("is_double", [False, True], ids=["single", "double"])
+def test_gradients_of_extreme_shapes_are_those_of_torch(name: str, is_double: bool) -> None:
+    problem = EXTREMES[name]
+    problem = problem.but(is_double=is_double, training=PENALTIES | problem.training)
+    check_gradients(problem, tolerance=1e-9 if is_double else 1e-4)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_steps_are_those_of_torch(problem: Problem) -> None:
+    # In single precision, Adam turns the rounding of a gradient near zero into a whole step.
+    one, other = problem.but(is_double=True).engines()
+    losses = [[engine.train_epoch(lambda step: 1e-3 * (1 + step)) for _ in range(3)] for engine in (one, other)]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-7)
+    assert other.n_steps == one.n_steps
+    wanted = one.snapshot()
+    assert_same(dict(other.snapshot()), dict(wanted), tolerance=1e-4)
+    if one.is_judged:
+        verdicts = [engine.judge() for engine in (one, other)]
+        assert verdicts[1].loss == pytest.approx(verdicts[0].loss, rel=1e-4)
+        assert verdicts[1].standard_error == pytest.approx(verdicts[0].standard_error, rel=1e-4)
+    assert (other.dial is None) == (one.dial is None)
+    if one.dial is not None:
+        assert other.additivity() == pytest.approx(one.additivity(), rel=1e-4)
+        assert other.dial.strength == pytest.approx(one.dial.strength, rel=1e-4)
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("additivity", [None, 0.9])
+def test_rows_with_values_that_no_row_trained_are_judged_alike(gate: str, additivity: float | None) -> None:
+    problem = Problem(
+        n_features=4, n_categories=2, is_double=True, network={"gate": gate}, training={"additivity": additivity}
+    )
+    rows = problem.rows()
+    n_slots = problem.make_network().inputs.shape[1]
+    sizes = torch.tensor([feature.n_slots for feature in problem.schema().features])
+    first = torch.arange(4) * n_slots
+    rows.cells.slot[:9] = first + sizes - 1  # unseen
+    rows.cells.slot[9:20] = first + sizes - 2  # missing, which no row is
+    rows.cells.fraction[:20] = 0
+    one, other = problem.engines(validation=rows)
+    for engine in (one, other):
+        engine.train_epoch(lambda _: 0.01)
+    assert other.judge().loss == pytest.approx(one.judge().loss, rel=1e-8)
+    if additivity:
+        assert other.additivity() == pytest.approx(one.additivity(), rel=1e-6)
+
+
+def test_steps_are_not_those_of_another_rate() -> None:
+    one, other = Problem(is_double=True).engines()
+    one.train_epoch(lambda _: 0.01)
+    other.train_epoch(lambda _: 0.011)
+    with pytest.raises(AssertionError):
+        assert_same(dict(other.snapshot()), dict(one.snapshot()), tolerance=1e-4)
