@@ -4,20 +4,25 @@ JOBS ?= 2
 
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
+# Where there is a C++ compiler, the native core is built if its sources are newer; where there is none, it says so.
+CORE := $(BIN)/python -m nae.native.build
 # Tests of one group (those that share a Ray) stay in one process.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS) --dist loadgroup
 
 .PHONY: gallery reproduce demo test test-fast test-slow check format clean
 
 demo: .venv/demo.stamp ## train on two tables, print the results, draw them into demo/
+	@$(CORE)
 	$(BIN)/python examples/demo.py
 
 test: test-fast test-slow ## all tests
 
 test-fast: .venv/dev.stamp
+	@$(CORE)
 	$(PYTEST) -m "not slow"
 
 test-slow: .venv/dev.stamp
+	@$(CORE)
 	$(PYTEST) -m slow
 
 gallery: .venv/dev.stamp ## draw docs/gallery from the tables in $$NAE_DATA
@@ -36,7 +41,7 @@ format: .venv/dev.stamp ## put the format right, and what ruff can mend by itsel
 	$(BIN)/ruff check --fix .
 
 clean: ## remove what the other targets made
-	rm -rf .venv demo dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv demo dist src/nae/native/_core.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/demo.stamp: .venv/base.stamp pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[train,plots]'

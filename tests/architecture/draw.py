@@ -9,7 +9,7 @@ BEGIN, END = "<!-- begin of the graph -->", "<!-- end of the graph -->"
 GROUPS = {
     "What an answer is made of": ("encoding", "links", "contributions", "parameters", "presets", "datasets"),
     "The model": ("tables", "quality", "explanation", "metrics", "card"),
-    "Learning": ("network", "scanning", "training", "estimators", "tuning", "scale"),
+    "Learning": ("native", "network", "scanning", "training", "estimators", "tuning", "scale"),
     "Showing and handing on": ("plots", "interop", "export", "report", "serving"),
     "The command line": ("cli",),
 }

@@ -98,7 +98,7 @@ class Problem:
         made = Network(config, inputs, self.n_outputs, generator=generator, dtype=self.dtype, constant=constant)
         with torch.no_grad():
             for each in made.parameters():
-                each += 0.2 * torch.randn(each.shape, generator=generator, dtype=self.dtype)
+                each.add_(0.2 * torch.randn(each.shape, generator=generator, dtype=self.dtype))
         if self.has_start:
             shape = (len(schema) * inputs.shape[1] + 1, self.n_outputs, config.n_members)
             made.begin_at(torch.randn(shape, generator=generator, dtype=self.dtype))
@@ -107,11 +107,11 @@ class Problem:
     def config(self) -> TrainingConfig:
         return TrainingConfig(**{"batch_size": 23, "n_folds": self.n_folds} | self.training)
 
-    def engine(self, kind: type[Any], *, validation: TrainingRows | None = None) -> Any:
+    def engine(self, kind: type[Any], *, validation: TrainingRows | None = None, **options: Any) -> Any:
         """Return an engine of a kind, at the start."""
         generator = torch.Generator().manual_seed(self.seed)
         loss = make_loss(self.loss)
-        return kind(self.make_network(), self.rows(), validation, loss, self.config(), generator=generator)
+        return kind(self.make_network(), self.rows(), validation, loss, self.config(), generator=generator, **options)
 
     def engines(self, *, validation: TrainingRows | None = None) -> tuple[TorchEngine, NativeEngine]:
         return self.engine(TorchEngine, validation=validation), self.engine(NativeEngine, validation=validation)

@@ -12,6 +12,7 @@ from nae import __version__
 from nae._optional import require
 from nae.cli.console import make_table, out
 from nae.cli.options import Json
+from nae.native import best_instructions, reason
 
 __all__ = ["doctor"]
 
@@ -29,7 +30,7 @@ class _Package:
 def doctor(as_json: Json = False) -> None:
     """Say which versions and devices are here, and which extras are not."""
     packages = _packages()
-    devices = _devices()
+    devices, core = _devices(), _native_core()
     missing = sorted({package.extra for package in packages if package.version is None})
     console = out()
     if as_json:
@@ -39,6 +40,7 @@ def doctor(as_json: Json = False) -> None:
             "platform": platform.platform(),
             "cpus": os.cpu_count(),
             "devices": devices,
+            "native_core": core,
             "packages": [asdict(package) for package in packages],
             "missing_extras": missing,
         }
@@ -46,6 +48,7 @@ def doctor(as_json: Json = False) -> None:
         return
     console.print(f"nae {__version__} on Python {platform.python_version()} ({sys.executable})", soft_wrap=True)
     console.print(f"{platform.platform()}, {os.cpu_count()} cores; {', '.join(devices)}", soft_wrap=True)
+    console.print(core, soft_wrap=True)
     table = make_table("Packages", "package", "version", "extra")
     for package in packages:
         table.add_row(package.name, package.version or "missing", package.extra)
@@ -88,3 +91,8 @@ def _devices() -> list[str]:
     if not torch.cuda.is_available():
         return ["no CUDA device: training runs on the CPU"]
     return [f"CUDA: {torch.cuda.get_device_name(i)}" for i in range(torch.cuda.device_count())]
+
+
+def _native_core() -> str:
+    """Return whether the native core can be used, and why not."""
+    return reason() or f"the native core is built and uses {best_instructions()} instructions"

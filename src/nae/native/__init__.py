@@ -5,7 +5,7 @@ here knows of torch: arrays go in and come out.
 """
 
 from nae.native.core import BLOCKS, GATES, LOSSES, ROUTINGS, Core, Inputs, Shape, Table, Tensor, Values
-from nae.native.library import INSTRUCTIONS, is_here, library, reason
+from nae.native.library import INSTRUCTIONS, best_instructions, is_here, reason
 
 __all__ = [
     "BLOCKS",
@@ -19,7 +19,7 @@ __all__ = [
     "Table",
     "Tensor",
     "Values",
+    "best_instructions",
     "is_here",
-    "library",
     "reason",
 ]

@@ -1,10 +1,10 @@
 """The core with arrays: what a network is built on goes in once, weights and rows whenever they change."""
 
-import ctypes
 import enum
 from collections.abc import Sequence
 from ctypes import POINTER, byref, c_double, c_int32, c_uint8
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -179,9 +179,7 @@ class Core:
         """Find the gradients of one step, which ``get`` returns, and return the losses, (M,)."""
         given, losses = np.ascontiguousarray(order, dtype=np.int64), np.zeros(self.shape.n_members)
         rows = byref(table.pointers())
-        self._check(
-            self._library.nae_gradients(self._handle, rows, given.ctypes.data, noise, losses.ctypes.data)
-        )
+        self._check(self._library.nae_gradients(self._handle, rows, given.ctypes.data, noise, losses.ctypes.data))
         return losses
 
     def score(self, table: Table, rows_of_member: Sequence[IntArray], *, is_filled: bool) -> list[AnyArray]:
@@ -267,7 +265,7 @@ def _inputs(inputs: Inputs) -> tuple[CInputs, list[AnyArray]]:
     """Return the addresses of the arrays, and the arrays, which must live while these are used."""
     keep: list[AnyArray] = []
 
-    def address(array: AnyArray | None, dtype: type, kind: type[ctypes._SimpleCData]) -> object:
+    def address(array: AnyArray | None, dtype: type, kind: Any) -> Any:
         if array is None:
             return None
         keep.append(np.ascontiguousarray(array, dtype=dtype))

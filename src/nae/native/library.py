@@ -6,7 +6,7 @@ from ctypes import POINTER, c_double, c_int32, c_int64, c_uint8, c_uint64, c_voi
 from pathlib import Path
 from typing import ClassVar
 
-__all__ = ["INSTRUCTIONS", "PATH", "CConfig", "CInputs", "CRows", "is_here", "library", "reason"]
+__all__ = ["INSTRUCTIONS", "PATH", "CConfig", "CInputs", "CRows", "best_instructions", "is_here", "library", "reason"]
 
 PATH = Path(__file__).parent / "_core.so"
 INSTRUCTIONS = ("best", "portable", "AVX2", "AVX-512")
@@ -85,8 +85,11 @@ class CRows(ctypes.Structure):
     ]
 
 
+_BUILD = "`python -m nae.native.build`"
+_ABI_VERSION = 1  # of cpp/abi.h
 _ROWS, _CORE, _ARRAY = POINTER(CRows), c_void_p, c_void_p
 _FUNCTIONS = {
+    "nae_abi_version": (c_int32, []),
     "nae_best_instructions": (c_int32, []),
     "nae_new": (c_void_p, [POINTER(CConfig), POINTER(CInputs)]),
     "nae_delete": (None, [_CORE]),
@@ -113,6 +116,11 @@ def library() -> ctypes.CDLL:
     return loaded
 
 
+def best_instructions() -> str:
+    """Return the best set of instructions that the processor has and the core knows."""
+    return INSTRUCTIONS[library().nae_best_instructions()]
+
+
 def is_here() -> bool:
     """Return whether the core can be used."""
     return not reason()
@@ -122,9 +130,9 @@ def is_here() -> bool:
 def reason() -> str:
     """Return why the core cannot be used; an empty text if it can."""
     if not PATH.exists():
-        return "the native core is not built; `python -m nae.native.build` builds it where there is a C++ compiler"
+        return f"the native core is not built; {_BUILD} builds it where there is a C++ compiler"
     try:
-        library()
+        found = library().nae_abi_version()
     except (OSError, AttributeError) as error:
-        return f"the native core cannot be loaded ({error}); `python -m nae.native.build` builds it again"
-    return ""
+        return f"the native core cannot be loaded ({error}); {_BUILD} builds it again"
+    return "" if found == _ABI_VERSION else f"the native core is that of another version; {_BUILD} builds it again"

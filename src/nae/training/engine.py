@@ -4,6 +4,7 @@ A further engine is a file with a class and a line of :data:`ENGINES`. It trains
 given, which the finished model is made of, and need not use torch for its steps.
 """
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
@@ -21,13 +22,16 @@ from nae.training.dial import Dial
 from nae.training.judging import Verdict, make_judge
 from nae.training.losses import Loss
 from nae.training.native_engine import NativeEngine
+from nae.training.native_inputs import why_not
 from nae.training.objective import Objective
 from nae.training.optimiser import AdamW
 from nae.training.replay import Replay
 from nae.training.slots import mean_slot_weight
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["ENGINES", "Engine", "TorchEngine"]
+__all__ = ["ENGINES", "Engine", "TorchEngine", "choose_engine"]
+
+_LOG = logging.getLogger("nae")
 
 _APART = 2**40  # numbers between the noise of one worker and that of the next
 
@@ -192,3 +196,13 @@ class TorchEngine:
 
 
 ENGINES: dict[str, Callable[..., Engine]] = {"torch": TorchEngine, "native": NativeEngine}
+
+
+def choose_engine(name: str, network: Network, loss: Loss, workers: Workers = ALONE) -> Callable[..., Engine]:
+    """Return the engine called ``name``; of 'auto', the native core if it can train the network, and torch if not."""
+    if name in ENGINES:
+        return ENGINES[name]
+    missing = why_not(network, loss, workers)
+    chosen = "torch" if missing else "native"
+    _LOG.info("steps by the engine %s: %s", chosen, missing or "the native core is built and knows this network")
+    return ENGINES[chosen]

@@ -14,7 +14,7 @@ from nae.training.best import Best
 from nae.training.checkpoint import Checkpoints, RunState, with_prefix, without_prefix
 from nae.training.config import TrainingConfig
 from nae.training.data import RowSource, TrainingRows
-from nae.training.engine import ENGINES, Engine
+from nae.training.engine import Engine, choose_engine
 from nae.training.history import ASKED, Epoch, History
 from nae.training.losses import Loss
 from nae.training.progress import progress_bar
@@ -47,9 +47,10 @@ def train(
     If ``rows`` have folds, each member is validated on the rows it did not see, and ``validation`` is not needed.
     If there are several ``workers``, each calls this with the same network and its own share of every batch. If there
     are ``checkpoints``, training goes on from the last state, and every epoch that is looked at leaves one.
-    ``engine`` names who takes the steps.
+    ``engine`` names who takes the steps: 'torch', 'native', or 'auto' for the faster one that can.
     """
-    made = ENGINES[engine](network, rows, validation, loss, config, generator=generator, workers=workers)
+    kind = choose_engine(engine, network, loss, workers)
+    made = kind(network, rows, validation, loss, config, generator=generator, workers=workers)
     run = _Run(made, config)
     if network.start is not None:  # measured at the start, also where the training goes on from later
         run.best.least_gain = _GAIN * (run.standard_error() or 0.0)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -54,6 +55,7 @@ class NativeEngine:
         *,
         generator: torch.Generator,
         workers: Workers = ALONE,
+        instructions: str = "best",
     ) -> None:
         if missing := why_not(network, loss, workers):
             raise ConfigError(f"engine='native' cannot train this: {missing}. Use engine='auto'.")
@@ -68,7 +70,7 @@ class NativeEngine:
         weight = mean_slot_weight(network, rows, workers).numpy()
         self.slots = find_slots(network.inputs.numpy(), weight)
         shape = make_shape(network, loss, config, self.dial, batch_size=self.batch_size)
-        self.core = Core(shape, make_inputs(network, self.slots, weight, own_fold))
+        self.core = Core(replace(shape, instructions=instructions), make_inputs(network, self.slots, weight, own_fold))
         self.parameters = _Parameters(network, self.core, config)
         self.parameters.take(network.state_dict())
         self.judged_by = _NativeJudge(self, rows, validation, own_fold)
@@ -256,9 +258,7 @@ def _part(name: str) -> int:
 
 
 class _NativeJudge:
-    """Rows to judge by, scored by the core: given ones by the mean of the members, held-out ones by those who hold them
-    out.
-    """
+    """Rows to judge by, scored by the core: given ones by all members' mean, held-out ones by who holds them out."""
 
     def __init__(self, engine: NativeEngine, rows: RowSource, given: TrainingRows | None, own_fold: Tensor) -> None:
         self.engine, self.is_given = engine, given is not None

@@ -82,6 +82,10 @@ struct nae_rows {
 
 struct nae_core;
 
+// Grows with every change of this file: a shared object of another number is not used.
+constexpr int32_t kAbiVersion = 1;
+
+NAE_API int32_t nae_abi_version();
 NAE_API int32_t nae_best_instructions();
 // Returns null where memory or the instruction set is missing.
 NAE_API nae_core* nae_new(const nae_config* config, const nae_inputs* inputs);

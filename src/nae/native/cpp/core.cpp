@@ -257,15 +257,14 @@ class Core final : public nae_core {
   double additivity(const nae_rows& given, const int64_t* order, int64_t n, bool is_filled) override {
     const Rows<T> rows = rows_of<T>(given);
     const int64_t n_values = n * model_.size.features * model_.size.outputs;
-    std::vector<std::vector<T>> whole(members_.size()), context(members_.size());
+    using Values = std::vector<std::vector<T>>;
+    Values whole(members_.size(), std::vector<T>(n_values)), context = whole;
+    Values routing(members_.size(), std::vector<T>(model_.size.logits));
+    make_means(n);
     each_member([&](const Crew& crew, int m, Workspace<T>& ws, Scratch<T>& scratch) {
-      if (crew.rank == 0) {
-        whole[m].resize(n_values);
-        context[m].resize(n_values);
-      }
       evaluate(crew, m, is_filled, ws, scratch);
       if (crew.rank > 0) return;  // a few rows, and once a look
-      measure(rows, order, n, m, ws, scratch, whole[m].data(), context[m].data());
+      measure(rows, order, n, m, ws, scratch, routing[m].data(), whole[m].data(), context[m].data());
     });
     std::vector<const T*> all, all_context;
     for (size_t m = 0; m < members_.size(); ++m) {
@@ -274,7 +273,7 @@ class Core final : public nae_core {
     }
     std::vector<T> weight(n);
     for (int64_t i = 0; i < n; ++i) weight[i] = rows.weight[order[i]];
-    for (int f = 0; f < model_.size.features; ++f) compare_means(all, all_context, weight.data(), n, f);
+    for (int f = 0; f < model_.size.features; ++f) compare_means(all, all_context, weight.data(), n, f, 0);
     return measured_additivity();
   }
 
@@ -384,6 +383,7 @@ class Core final : public nae_core {
   void run_crews(const Rows<T>& rows, const Steps& steps) {
     const int n_members = model_.size.members;
     Barriers barriers(*this, n_threads_);
+    if (model_.has_dial) make_means(config_.batch_size);
     std::vector<const T*> whole, context;
     for (const Workspace<T>& ws : workspaces_) {
       whole.push_back(ws.contribution);
@@ -404,7 +404,7 @@ class Core final : public nae_core {
         if (model_.has_dial) {
           barriers.all->wait();
           for (int f = thread; f < model_.size.features; f += n_threads)
-            compare_means(whole, context, workspaces_[0].weight, batch.size, f);
+            compare_means(whole, context, workspaces_[0].weight, batch.size, f, thread);
           barriers.all->wait();
           if (thread == 0) dial.move(measured_additivity(), config_.dial_target, config_.dial_log_least);
           barriers.all->wait();
@@ -484,20 +484,19 @@ class Core final : public nae_core {
     }
   }
 
-  // Writes contributions, and contributions minus own effects, of n rows: (F, n, O).
+  // Writes contributions, and contributions minus own effects, of n rows: (F, n, O). `routing` (logits,) holds zeros.
   void measure(const Rows<T>& rows, const int64_t* order, int64_t n, int m, Workspace<T>& ws, Scratch<T>& scratch,
-               T* whole, T* context) {
+               T* routing, T* whole, T* context) {
     const int n_features = model_.size.features, n_outputs = model_.size.outputs;
     Barrier barrier(1);
     const Crew alone{0, 1, &barrier};
-    std::vector<T> routing(model_.size.logits);
     mix_all(alone, rows, order, 0, n, m, ws, scratch, [&](const Batch<T>& batch, int64_t, int block) {
       const T* own = ws.block_routing + int64_t(block) * model_.size.logits;
       for (int i = 0; i < model_.size.logits; ++i) routing[i] += own[i] * (T(batch.size) / T(n));
     });
     mix_all(alone, rows, order, 0, n, m, ws, scratch, [&](const Batch<T>& batch, int64_t at, int block) {
       if (block + 1 < batch.n_blocks) return;
-      std::copy(routing.begin(), routing.end(), ws.mean_routing);
+      std::copy(routing, routing + model_.size.logits, ws.mean_routing);
       for (int f = 0; f < n_features; ++f) {
         kernels_.compare_own(model_, batch, ws, f);
         const int64_t from = int64_t(f) * batch.size * n_outputs, to = (f * n + at) * n_outputs;
@@ -509,11 +508,11 @@ class Core final : public nae_core {
 
   // The variances of a feature's contributions, averaged over the members, that context causes and in all.
   void compare_means(const std::vector<const T*>& whole, const std::vector<const T*>& context, const T* weight,
-                     int64_t n, int feature) {
+                     int64_t n, int feature, int thread) {
     const int n_outputs = model_.size.outputs, n_pairs = model_.size.features * n_outputs;
     const T per_member = T(1) / T(whole.size());
-    std::vector<T> means(2 * n * n_outputs);
-    T *mean = means.data(), *apart = mean + n * n_outputs;
+    T *mean = means_[thread].data(), *apart = mean + n * n_outputs;
+    std::fill(mean, apart + n * n_outputs, T(0));
     const int64_t from = int64_t(feature) * n * n_outputs;
     for (size_t m = 0; m < whole.size(); ++m)
       for (int64_t i = 0; i < n * n_outputs; ++i) {
@@ -533,6 +532,12 @@ class Core final : public nae_core {
       pairs_[feature * n_outputs + o] = of_context / double(n);
       pairs_[n_pairs + feature * n_outputs + o] = spread / double(n);
     }
+  }
+
+  // Makes room for the means of n rows, for every thread.
+  void make_means(int64_t n) {
+    means_.resize(n_threads_);
+    for (std::vector<T>& each : means_) each.resize(std::max<size_t>(each.size(), 2 * n * model_.size.outputs));
   }
 
   double measured_additivity() const {
@@ -557,6 +562,7 @@ class Core final : public nae_core {
   std::vector<Member<T>> members_;
   std::vector<Workspace<T>> workspaces_;
   std::vector<Scratch<T>> scratches_;
+  std::vector<std::vector<T>> means_;  // of each thread: contributions of one feature, averaged over the members
   std::vector<double> pairs_;  // of outputs and features: the variance by context, then the whole
   int n_threads_ = 1, capacity_ = 0;
   bool has_crews_ = false;
@@ -574,6 +580,8 @@ int32_t guarded(Work work) {
 }
 
 }  // namespace nae
+
+int32_t nae_abi_version() { return kAbiVersion; }
 
 int32_t nae_best_instructions() { return nae::best_instructions(); }
 

@@ -1,0 +1,46 @@
+"""Building the core: what is said where there is no compiler, and that what is built belongs to its sources."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nae.native import build, library
+
+
+def test_without_a_compiler_it_says_who_trains(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    build.main()
+    assert "there is no C++ compiler" in capsys.readouterr().err
+
+
+def test_what_the_compiler_says_is_passed_on(tmp_path: Path) -> None:
+    command = build.compiler()
+    if command is None:
+        pytest.skip("there is no C++ compiler")
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        build.build(command, to=tmp_path / "core.so", flags=["--no-such-flag"])
+    assert "no-such-flag" in caught.value.__notes__[0]
+    assert not (tmp_path / "core.so").exists()
+
+
+def test_a_core_that_is_built_belongs_to_its_sources() -> None:
+    if not library.PATH.exists():
+        pytest.skip("the native core is not built")
+    assert build.is_current(), "run `python -m nae.native.build`"
+    assert library.reason() == ""
+
+
+def test_a_missing_core_is_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(library, "PATH", tmp_path / "none.so")
+    library.reason.cache_clear()
+    assert "not built" in library.reason()
+    (tmp_path / "none.so").write_text("nothing")
+    library.reason.cache_clear()
+    library.library.cache_clear()
+    assert "cannot be loaded" in library.reason()
+    monkeypatch.undo()
+    library.reason.cache_clear()
+    library.library.cache_clear()

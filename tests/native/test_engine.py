@@ -1,0 +1,164 @@
+"""The native engine by itself: threads, instructions, states, and what it refuses."""
+
+import signal
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nae.errors import ConfigError
+from nae.native import INSTRUCTIONS, best_instructions, is_here, reason
+from nae.training import TrainingConfig, make_loss, train
+from nae.training.engine import TorchEngine, choose_engine
+from nae.training.native_engine import NativeEngine
+from nae.training.native_inputs import why_not
+from nae.training.workers import Alone
+from tests.native.problems import Problem, assert_same
+
+pytestmark = pytest.mark.skipif(not is_here(), reason=reason())
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {"training": {"context_penalty": 0.1}},
+    "dial": {"training": {"additivity": 0.9}, "n_folds": 3},
+    "averaged": {"training": {"averaged_steps": 4}, "n_folds": 3},
+    "low-rank, with dropout": {"network": {"gate": "low-rank", "expert_dropout": 0.3}},
+    "classes": {"loss": "cross-entropy", "n_outputs": 3},
+}
+
+
+def kind_of(name: str, **changes: Any) -> Problem:
+    own = dict(KINDS[name])
+    network = {"n_members": 3} | own.pop("network", {})
+    return Problem(network=network, **own, **changes)
+
+
+def run(problem: Problem, *, n_threads: int = 1, instructions: str = "best", n_epochs: int = 2) -> dict[str, Any]:
+    """Return what a few epochs leave, with so many threads."""
+    torch.set_num_threads(n_threads)
+    try:
+        one = problem.engine(NativeEngine, instructions=instructions)
+    finally:
+        torch.set_num_threads(1)
+    losses = [one.train_epoch(lambda _: 0.01) for _ in range(n_epochs)]
+    verdict = one.judge()
+    judged = {} if verdict is None else {"judged": verdict.losses}
+    return dict(one.snapshot()) | {"losses": torch.tensor(losses)} | judged
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("n_threads", [2, 3, 5, 7])
+def test_any_number_of_threads_finds_the_same_bits(name: str, n_threads: int) -> None:
+    one, other = (run(kind_of(name), n_threads=n) for n in (1, n_threads))
+    assert all(torch.equal(tensor, other[key]) for key, tensor in one.items())
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("instructions", INSTRUCTIONS[1:])
+def test_every_set_of_instructions_finds_the_same_but_for_rounding(name: str, instructions: str) -> None:
+    if INSTRUCTIONS.index(instructions) > INSTRUCTIONS.index(best_instructions()):
+        pytest.skip(f"the processor has no {instructions}")
+    problem = kind_of(name, is_double=True)
+    one, other = run(problem), run(problem, instructions=instructions)
+    assert_same(other, one, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("left", [NativeEngine, TorchEngine])
+def test_it_goes_on_from_a_state_that_either_engine_left(name: str, left: type[Any]) -> None:
+    problem = kind_of(name, is_double=True)
+    one, other = problem.engine(left), problem.engine(NativeEngine)
+    one.train_epoch(lambda _: 0.01)
+    state = one.state()
+    other.load(replace(state, tensors={name: tensor.clone() for name, tensor in state.tensors.items()}))
+    losses = [engine.train_epoch(lambda _: 0.01) for engine in (one, other)]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-9)
+    assert_same(dict(other.snapshot()), dict(one.snapshot()), tolerance=1e-6)
+
+
+def test_torch_goes_on_from_a_state_of_the_core() -> None:
+    problem = kind_of("averaged", is_double=True)
+    one, other = problem.engine(NativeEngine), problem.engine(TorchEngine)
+    one.train_epoch(lambda _: 0.01)
+    other.load(one.state())
+    assert other.train_epoch(lambda _: 0.01) == pytest.approx(one.train_epoch(lambda _: 0.01), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_snapshot_brings_the_weights_back(name: str) -> None:
+    one = kind_of(name).engine(NativeEngine)
+    snapshot = one.snapshot()
+    one.train_epoch(lambda _: 0.05)
+    assert not torch.equal(one.snapshot()["expert_weight"], snapshot["expert_weight"])
+    one.restore(snapshot)
+    found = one.snapshot()
+    assert all(torch.equal(tensor, found[key]) for key, tensor in snapshot.items())
+
+
+def test_finishing_leaves_the_network_with_what_is_kept() -> None:
+    one = kind_of("averaged").engine(NativeEngine)
+    one.train_epoch(lambda _: 0.01)
+    kept, verdict = one.snapshot(), one.judge()
+    one.finish(None)
+    assert_same(dict(one.network.state_dict()), dict(kept), tolerance=0.0)
+    assert verdict is not None
+    assert one.judge().loss == verdict.loss
+    with torch.no_grad():
+        one.network.intercept += 1.0
+    assert one.judge().loss != verdict.loss
+
+
+def test_a_run_ends_as_that_of_torch() -> None:
+    problem = kind_of("dial", is_double=True)
+    config = TrainingConfig(batch_size=23, max_epochs=12, additivity=0.9, n_folds=3, schedule="plateau", patience=3)
+    histories = []
+    for engine in ("torch", "native"):
+        generator = torch.Generator().manual_seed(0)
+        loss, network = make_loss("squared"), problem.make_network()
+        histories.append(train(network, problem.rows(), None, loss, config, generator=generator, engine=engine))
+    for column in ("loss", "validation", "additivity"):
+        np.testing.assert_allclose(histories[1].column(column), histories[0].column(column), rtol=1e-6)
+
+
+def test_an_interrupt_does_not_wait_for_the_end_of_an_epoch() -> None:
+    one = Problem(n_rows=30, training={"batch_size": 1}).engine(NativeEngine)
+    order = np.broadcast_to(np.zeros(1, dtype=np.int64), (10**9, 1))  # hours of steps
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        one._train(one._table, order, lambda _: 0.0)
+    assert 0 < one.n_steps < len(order)
+
+
+@pytest.mark.parametrize(
+    ("problem", "complaint"),
+    [
+        (Problem(network={"routing": "gumbel"}), "routing='gumbel'"),
+        (Problem(network={"n_experts": 200, "n_active": 200}), "at most 128 experts"),
+        (Problem(network={"n_experts": 1, "n_active": 1, "expert_dropout": 0.1}), "the only expert"),
+        (Problem(network={"encoder": "mlp"}), "encoder='mlp'"),
+    ],
+)
+def test_what_it_does_not_cover_is_left_to_torch(problem: Problem, complaint: str) -> None:
+    assert complaint in why_not(problem.make_network(), make_loss("squared"), Alone())
+    with pytest.raises(ConfigError, match=complaint):
+        problem.engine(NativeEngine)
+    assert chosen("auto", problem) is TorchEngine
+
+
+def test_what_it_covers_is_left_to_it_unless_torch_is_asked_for() -> None:
+    assert chosen("auto", Problem()) is NativeEngine
+    assert chosen("torch", Problem()) is TorchEngine
+
+
+def test_workers_are_left_to_torch() -> None:
+    class Two(Alone):
+        count = 2
+
+    assert "workers" in why_not(Problem().make_network(), make_loss("squared"), Two())
+
+
+def chosen(name: str, problem: Problem) -> Any:
+    return choose_engine(name, problem.make_network(), make_loss("squared"))
