@@ -4,6 +4,7 @@ Kernels are compiled once for each set of instructions, and the core chooses amo
 product and a sum to one instruction is on where the set has one, and off otherwise: never left to the compiler.
 """
 
+import hashlib
 import os
 import platform
 import shutil
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from nae.native.library import PATH
+from nae.native.library import PATH, is_here, library
 
 __all__ = ["SOURCES", "build", "compiler", "is_current", "main"]
 
@@ -40,8 +41,13 @@ def compiler() -> str | None:
 
 
 def is_current() -> bool:
-    """Return whether the shared object is newer than its sources."""
-    return PATH.exists() and PATH.stat().st_mtime > max(file.stat().st_mtime for file in SOURCES.iterdir())
+    """Return whether the shared object was compiled from the sources as they are."""
+    return is_here() and bool(library().nae_sources().decode() == _digest())
+
+
+def _digest() -> str:
+    texts = [file.read_bytes() for file in (*sorted(SOURCES.iterdir()), Path(__file__))]
+    return hashlib.blake2b(b"\0".join(texts), digest_size=16).hexdigest()
 
 
 def build(command: str, *, to: Path = PATH, flags: Sequence[str] = ()) -> None:
@@ -53,7 +59,8 @@ def build(command: str, *, to: Path = PATH, flags: Sequence[str] = ()) -> None:
             name: [*_COMMON, *own, *flags, f"-DNAE_SET={name}", "-c", str(SOURCES / "kernels.cpp")]
             for name, own in sets.items()
         }
-        parts["core"] = [*_COMMON, "-ffp-contract=off", *flags, "-c", str(SOURCES / "core.cpp")]
+        named = f'-DNAE_SOURCES="{_digest()}"'
+        parts["core"] = [*_COMMON, "-ffp-contract=off", *flags, named, "-c", str(SOURCES / "core.cpp")]
         objects = [str(Path(place) / f"{name}.o") for name in parts]
         calls = [[command, *part, "-o", made] for part, made in zip(parts.values(), objects, strict=True)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -2,7 +2,7 @@
 
 import ctypes
 import functools
-from ctypes import POINTER, c_double, c_int32, c_int64, c_uint8, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint8, c_uint64, c_void_p
 from pathlib import Path
 from typing import ClassVar
 
@@ -90,6 +90,7 @@ _ABI_VERSION = 1  # of cpp/abi.h
 _ROWS, _CORE, _ARRAY = POINTER(CRows), c_void_p, c_void_p
 _FUNCTIONS = {
     "nae_abi_version": (c_int32, []),
+    "nae_sources": (c_char_p, []),
     "nae_best_instructions": (c_int32, []),
     "nae_new": (c_void_p, [POINTER(CConfig), POINTER(CInputs)]),
     "nae_delete": (None, [_CORE]),

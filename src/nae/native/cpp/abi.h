@@ -86,6 +86,8 @@ struct nae_core;
 constexpr int32_t kAbiVersion = 1;
 
 NAE_API int32_t nae_abi_version();
+// The digest of the sources that the object was compiled from.
+NAE_API const char* nae_sources();
 NAE_API int32_t nae_best_instructions();
 // Returns null where memory or the instruction set is missing.
 NAE_API nae_core* nae_new(const nae_config* config, const nae_inputs* inputs);

@@ -583,6 +583,8 @@ int32_t guarded(Work work) {
 
 int32_t nae_abi_version() { return kAbiVersion; }
 
+const char* nae_sources() { return NAE_SOURCES; }
+
 int32_t nae_best_instructions() { return nae::best_instructions(); }
 
 nae_core* nae_new(const nae_config* config, const nae_inputs* inputs) {
