@@ -21,6 +21,12 @@ def fails(nae: Command, *words: object) -> str:
     return lines[-1]
 
 
+def test_a_link_to_nowhere_is_not_proposed_in_its_own_place(nae: Command, tmp_path: Path) -> None:
+    path = tmp_path / "m.nae"
+    path.symlink_to(tmp_path / "none.nae")
+    assert nae("show", path) == (2, "", f"error: No file is at {path}.\n")
+
+
 def test_an_unknown_target_names_the_nearest(nae: Command, folder: Path) -> None:
     err = fails(nae, "fit", folder / "homes.parquet", "-t", "prize", "-o", folder / "x.nae")
     assert err == "error: The table has no target column 'prize'. Did you mean 'price'?\n"

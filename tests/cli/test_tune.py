@@ -1,8 +1,12 @@
+import errno
 import re
+from contextlib import nullcontext
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import nae as library
 from nae import NAEClassifier
@@ -35,6 +39,22 @@ def test_a_search_prints_settings_to_paste_and_leaves_study_picture_and_model(na
         name: getattr(model, name) for name in ("n_experts", "hidden_dim", "additivity")
     }
     assert library.load(tmp_path / "m.nae").training.n_test_rows == 80
+
+
+def test_a_full_disk_leaves_the_older_picture(nae: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(_: object, target: IO[bytes] | Path, **__: object) -> None:
+        with target.open("wb") if isinstance(target, Path) else nullcontext(target) as file:
+            file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    data, picture = tmp_path / "homes.parquet", tmp_path / "front.png"
+    write_table(make_table(200), str(data))
+    picture.write_bytes(b"older")
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fill)
+    code, _, err = nae("tune", data, "-t", "sold", "--ignore", "price", "-f", tmp_path, *TINY, "--trials", 1)
+    assert code == 2
+    assert f"{picture}: No space left on device" in err
+    assert picture.read_bytes() == b"older"
 
 
 def test_a_setting_that_is_left_to_the_estimator_is_called_its_default() -> None:

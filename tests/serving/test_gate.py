@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from nae.errors import ConfigError
-from nae.serving.gate import hosts_of, read_token
+from nae.serving.gate import hosts_of, is_loopback, read_token
 from tests.serving.conftest import serving
 
 TOKEN = "-".join(["correct", "horse", "battery"])
@@ -63,6 +63,11 @@ def test_health_needs_no_token(client: httpx.Client) -> None:
 )
 def test_a_server_answers_to_its_names_alone(client: httpx.Client, host: str, status: int) -> None:
     assert client.get("/healthz", headers={"host": host}).status_code == status
+
+
+@pytest.mark.parametrize(("host", "expected"), [("::1", True), ("[::1]", True), ("127.0.0.9", True), ("[::]", False)])
+def test_an_address_may_be_written_as_in_a_url(host: str, expected: bool) -> None:
+    assert is_loopback(host) == expected
 
 
 def test_names_follow_the_address() -> None:

@@ -93,6 +93,6 @@ def load_model(source: str) -> TableModel:
     """Read a model file; where there is none, name the nearest one."""
     path = Path(source)
     if not path.exists() and path.parent.is_dir():
-        near = sorted(found.name for found in path.parent.glob("*.nae"))
+        near = sorted(found.name for found in path.parent.glob("*.nae") if found.exists())  # no link to nowhere
         raise FormatError(f"No file is at {source}.{did_you_mean(path.name, near) if near else ''}")
     return load(path)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from nae._files import whole_file
 from nae._typing import AnyArray
 from nae._words import counted
 from nae.cli.beside import Beside, find_beside
@@ -168,11 +169,13 @@ def _show(result: TuningResult, chosen: Trial, folder: str) -> None:
     failed = f", {result.n_failed} did not finish" if result.n_failed else ""
     say(f"{counted(len(result.trials), 'trial')}{failed}; the study is in {Path(folder) / STUDY_FILE}.")
     try:
-        result.plot().figure.savefig(Path(folder) / _PICTURE, dpi=150, bbox_inches="tight")
+        figure = result.plot().figure
     except MissingDependencyError as error:
         say(f"note: no picture: {error}")
-    else:
-        say(f"what additivity costs: {Path(folder) / _PICTURE}")
+        return
+    with whole_file(Path(folder) / _PICTURE) as file:
+        figure.savefig(file, dpi=150, bbox_inches="tight")
+    say(f"what additivity costs: {Path(folder) / _PICTURE}")
 
 
 def _loss(trial: Trial) -> str:

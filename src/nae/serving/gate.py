@@ -43,7 +43,7 @@ def hosts_of(host: str, more: Iterable[str] = ()) -> tuple[str, ...] | None:
 def is_loopback(host: str) -> bool:
     """Return whether an address is reached from this machine alone."""
     try:
-        return ip_address(host).is_loopback
+        return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
 

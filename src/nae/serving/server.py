@@ -54,7 +54,7 @@ def run_server(
     announce
         Told the address once it is known.
     """
-    limits = limits or Limits()
+    limits, host = limits or Limits(), host.strip("[]")  # as an IPv6 address stands in a URL
     app = make_app(registry, limits, reload_seconds=reload_seconds, token=token, hosts=hosts_of(host, allow_hosts))
     config = uvicorn.Config(
         app,
