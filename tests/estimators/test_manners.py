@@ -232,18 +232,18 @@ def test_a_gpu_that_is_not_there_is_an_error_with_a_hint(X, y, device):
         NAERegressor(device=device, **FAST).fit(X, y)
 
 
-@pytest.mark.parametrize("n_rows", [100, 300])
-@pytest.mark.parametrize("max_epochs", [1, 2, 20])
+@pytest.mark.parametrize(("n_rows", "max_epochs"), [(100, 20), (300, 1), (300, 2), (300, 20)])
 def test_a_run_that_diverges_ends_with_an_error(X, y, n_rows, max_epochs):
     params = FAST | {"max_epochs": max_epochs, "learning_rate": 1e30, "batch_size": 64}
-    try:
-        model = NAERegressor(**params).fit(X[:n_rows], y[:n_rows])
-    except TrainingError as error:
-        assert "Training diverged" in str(error)  # noqa: PT017
-        assert "Lower learning_rate" in str(error)  # noqa: PT017
-    else:
-        assert np.isfinite(model.predict(X)).all()
-        assert max_epochs <= 2  # the last step is not looked at, and did no harm
+    with pytest.raises(TrainingError, match=r"Training diverged: .* Lower learning_rate"):
+        NAERegressor(**params).fit(X[:n_rows], y[:n_rows])
+
+
+@pytest.mark.parametrize("max_epochs", [1, 2])
+def test_a_last_step_that_diverges_is_not_kept(X, y, max_epochs):
+    params = FAST | {"max_epochs": max_epochs, "learning_rate": 1e30, "batch_size": 64}
+    model = NAERegressor(**params).fit(X[:100], y[:100])
+    assert np.isfinite(model.predict(X)).all()
 
 
 def test_a_run_that_diverges_says_where_and_what_to_do(X, y):

@@ -38,6 +38,15 @@ def test_encoders_and_experts_start_at_the_papers_scales() -> None:
     assert network.expert_bias.abs().max() > 0
 
 
+@pytest.mark.parametrize("wrong", ["normal", "narrow", "wide", "skewed"])
+def test_a_start_that_is_not_uniform_is_found(wrong: str) -> None:
+    draw = torch.rand(4000, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 2 - 1
+    assert_uniform(draw, 1.0)
+    others = {"normal": (draw.erfinv() / 3).clamp(-1, 1), "narrow": draw * 0.9, "wide": draw * 1.1, "skewed": draw**3}
+    with pytest.raises(AssertionError):
+        assert_uniform(others[wrong], 1.0)
+
+
 def test_the_gate_starts_xavier_normal_and_the_intercept_at_zero() -> None:
     network = paper_network()
     expected = math.sqrt(2 / (N_FEATURES * WIDTH + N_FEATURES * N_EXPERTS))

@@ -74,6 +74,19 @@ def random_values(model: TableModel, random: np.random.Generator) -> list[Any]:
     return row
 
 
+@pytest.mark.parametrize("script", ["console.log('a word')", "fetch('other.json').catch(() => 0)", "nothing.at.all"])
+def test_a_page_that_speaks_or_asks_is_found(browser: Any, tmp_path: Path, script: str) -> None:
+    quiet, loud = tmp_path / "quiet.html", tmp_path / "loud.html"
+    text = "<!doctype html><html data-ready><link rel='icon' href='data:,'><script>{}</script></html>"
+    quiet.write_text(text.format(""))
+    loud.write_text(text.format(script))
+    open_page(browser, quiet).assert_quiet(quiet)
+    found = open_page(browser, loud)
+    found.page.wait_for_timeout(100)  # what is asked for is asked for soon
+    with pytest.raises(AssertionError):
+        found.assert_quiet(loud)
+
+
 def test_the_page_opens_from_disk_without_a_word_or_a_request(opened: Opened, case: Case) -> None:
     opened.assert_quiet(case.path)
     sections = opened.page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
