@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from nae.encoding import Columns
 from nae.errors import UserError
-from nae.explanation import EffectCaps
+from nae.explanation import EffectCaps, caps
 from nae.tables import TableModel
 from tests.laws.drawn import models_with_tables
 from tests.laws.models import make_model, make_table
@@ -75,3 +75,33 @@ def test_sentences_frames_and_json() -> None:
     assert list(caps.to_frame("polars")["output"][:2]) == ["class 0", "class 1"]
     with pytest.raises(UserError, match="No feature is called 'g'"):
         caps["g"]
+
+
+@pytest.mark.parametrize("routing", ["softmax", "equal"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cap_of_many_classes_is_the_largest_of_all_pairs(routing: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    model = make_model(
+        random, n_features=2, n_outputs=12, n_experts=3, n_active=2, routing=routing, n_members=2, link="softmax"
+    )
+    for i, cap in enumerate(model.effect_caps_.caps):
+        experts = model.experts[model.schema.slots(i)].astype(np.float64)
+        gaps = experts[:, :, :, None] - experts[:, :, None]  # (slot, expert, class, class, member)
+        largest = model.routing.bounds(gaps, axis=1)[1].mean(axis=-1).max(axis=0)
+        assert cap.adds == pytest.approx(largest.max(), rel=1e-4)
+        pair = tuple(model.outputs[j] for j in np.unravel_index(largest.argmax(), largest.shape))
+        assert cap.outputs == pair
+
+
+def test_the_caps_of_thousands_of_classes_look_at_few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    model = make_model(random, n_features=1, n_outputs=5000, n_experts=2, n_active=1, link="softmax")
+    sizes, extremes = [], caps._extremes
+
+    def counted(model: TableModel, experts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(experts.shape[2])
+        return extremes(model, experts)
+
+    monkeypatch.setattr(caps, "_extremes", counted)
+    assert len(model.effect_caps_) == 1
+    assert sum(sizes) < 50 * 5000  # of 5000 * 5000

@@ -107,9 +107,10 @@ def _read_bounded(stream: Any, name: str, n_packed: int) -> bytes:
         while part := stream.read(_PIECE):
             size += len(part)
             if size > _LARGE:
+                times = max(1, size // n_packed)
                 raise DataError(
                     f"{name} must unpack to at most {sized(_LARGE)} to be read at once; its {sized(n_packed)} hold "
-                    f"more, at least {max(1, size // n_packed)} times as much. Have it read in pieces (nae fit --stream, "
+                    f"more, at least {times} times as much. Have it read in pieces (nae fit --stream, "
                     "nae predict -o FOLDER/), or unpack it first."
                 )
             parts.append(part)

@@ -92,13 +92,7 @@ def effect_caps(model: TableModel) -> EffectCaps:
 
 def _class_cap(model: TableModel, i: int) -> EffectCap:
     """Return the most a feature can move the log-odds of any two classes: the gate is shared by the classes."""
-    experts = model.experts[model.schema.slots(i)].astype(np.float64)  # (slot, K, O, M)
-    best, pair = -np.inf, (0, 1)
-    for first in range(model.n_outputs):
-        most = _extremes(model, experts[:, :, [first]] - experts)[1]
-        most[first] = -np.inf
-        if most.max() > best:
-            best, pair = float(most.max()), (first, int(most.argmax()))
+    best, pair = _farthest(model, model.experts[model.schema.slots(i)].astype(np.float64))
     names = (model.outputs[pair[0]], model.outputs[pair[1]])
     best = max(best, 0.0)
     sentence = (
@@ -106,6 +100,26 @@ def _class_cap(model: TableModel, i: int) -> EffectCap:
         f"(reached by {names[0]} against {names[1]})."
     )
     return EffectCap(model.feature_names[i], names, best, -best, sentence)
+
+
+def _farthest(model: TableModel, experts: Array) -> tuple[float, tuple[int, int]]:
+    """Return the largest difference of two outputs of ``experts``, (slot, expert, output, member), and which these are.
+
+    A pair of classes is looked at only where each of the two is, compared with the least and the most that all classes
+    have, farther away than the best pair so far: a few of the millions of pairs that thousands of classes make.
+    """
+    above = _extremes(model, experts - experts.min(axis=2, keepdims=True))[1]
+    below = _extremes(model, experts.max(axis=2, keepdims=True) - experts)[1]
+    best, pair = -np.inf, (0, 1)
+    for first in np.argsort(-above, kind="stable").tolist():
+        if above[first] <= best:
+            break
+        others = np.flatnonzero(below > best)
+        others = others[others != first]
+        most = _extremes(model, experts[:, :, [first]] - experts[:, :, others])[1]
+        if len(others) and most.max() > best:
+            best, pair = float(most.max()), (first, int(others[most.argmax()]))
+    return best, pair
 
 
 def _extremes(model: TableModel, experts: Array) -> tuple[Array, Array]:
