@@ -101,3 +101,19 @@ def test_a_token_that_cannot_be_one_is_refused(tmp_path: Path, text: str) -> Non
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"A token must be 16 to 4096 visible ASCII characters; .* holds something"):
         read_token(path)
+
+
+def test_the_document_lists_what_the_server_refuses(client: httpx.Client, models: Path) -> None:
+    document = client.get("/openapi.json", headers={"authorization": f"Bearer {TOKEN}"}).json()
+    assert document["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            has_token = path != "/healthz"
+            assert {"400", "408", "421", "503"} <= set(operation["responses"])
+            assert ("401" in operation["responses"]) == ("security" in operation) == has_token
+    assert {"404", "413", "415", "422"} <= set(document["paths"]["/predict"]["post"]["responses"])
+    assert "404" in document["paths"]["/model"]["get"]["responses"]
+    with serving(models / "number.nae") as open_to_all:
+        document = open_to_all.get("/openapi.json").json()
+        assert "securitySchemes" not in document["components"]
+        assert not {"401", "421"} & set(document["paths"]["/predict"]["post"]["responses"])

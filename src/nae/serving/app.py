@@ -58,7 +58,7 @@ def make_app(
     hosts
         Names and addresses that requests may call the server by; None is any.
     """
-    server = _Server(registry, limits or Limits())
+    server = _Server(registry, limits or Limits(), asks_token=token is not None, checks_host=hosts is not None)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -86,7 +86,8 @@ def make_app(
 class _Server:
     """What the routes share."""
 
-    def __init__(self, registry: Registry, limits: Limits) -> None:
+    def __init__(self, registry: Registry, limits: Limits, *, asks_token: bool, checks_host: bool) -> None:
+        self._asks_token, self._checks_host = asks_token, checks_host
         self.registry, self.limits, self.counters = registry, limits, Counters()
         self._services = {name: make_service(served, self.limits) for name, served in registry.models.items()}
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
@@ -133,7 +134,8 @@ class _Server:
 
     def document(self) -> dict[str, Any]:
         """Return the OpenAPI document of the models now in service."""
-        return make_document([service.served for service in self._services.values()], self.limits)
+        served = [service.served for service in self._services.values()]
+        return make_document(served, self.limits, asks_token=self._asks_token, checks_host=self._checks_host)
 
     async def answer(self, request: Request, service: Service, label: str, work: Work) -> Response:
         """Read a body within the limits and answer it."""

@@ -16,9 +16,12 @@ __all__ = ["make_document", "row_schema"]
 _NUMBER = {"type": "number"}
 _TEXT = {"type": "string"}
 _OPEN: dict[str, Any] = {"type": "object"}
+_GONE = "The model went out of service."
 
 
-def make_document(models: list[Served], limits: Limits) -> dict[str, Any]:
+def make_document(
+    models: list[Served], limits: Limits, *, asks_token: bool = False, checks_host: bool = False
+) -> dict[str, Any]:
     """Return the document of a server: one model at the root, several under their names."""
     paths: dict[str, Any] = {
         "/healthz": {"get": _reading("health", "Say that the server is alive.", _health())},
@@ -30,11 +33,15 @@ def make_document(models: list[Served], limits: Limits) -> dict[str, Any]:
         base = "" if len(models) == 1 else f"/models/{quote(served.name, safe='')}"
         label = "" if len(models) == 1 else f"_{served.name}"
         paths |= _model_paths(served, base, label, limits)
+    for path, operations in paths.items():
+        for operation in operations.values():
+            _add_refusals(operation, asks_token=asks_token and path != "/healthz", checks_host=checks_host)
+    schemes = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}} if asks_token else {}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Neural additive experts", "version": __version__, "description": _describe(models)},
         "paths": paths,
-        "components": {"schemas": schemas},
+        "components": {"schemas": schemas, **schemes},
     }
 
 
@@ -92,8 +99,8 @@ def _model_paths(served: Served, base: str, label: str, limits: Limits) -> dict[
     return {
         f"{base}/predict": {"post": predict},
         f"{base}/explain": {"post": explain},
-        f"{base}/schema": {"get": _reading(f"schema{label}", "Return the JSON schema of a row.", _OPEN)},
-        f"{base}/model": {"get": _reading(f"model{label}", "Return the model's card, with its effect caps.", _OPEN)},
+        f"{base}/schema": {"get": _about(f"schema{label}", "Return the JSON schema of a row.")},
+        f"{base}/model": {"get": _about(f"model{label}", "Return the model's card, with its effect caps.")},
     }
 
 
@@ -104,8 +111,8 @@ def _body(model: TableModel, most: int) -> dict[str, Any]:
 
 def _asking(name: str, summary: str) -> dict[str, Any]:
     errors = {
-        "400": "The body is not JSON.",
-        "404": "The model went out of service.",
+        "400": "The body is not JSON, or the request has Content-Length and Transfer-Encoding.",
+        "404": _GONE,
         "413": "The body is too large.",
         "415": "The body is not announced as application/json.",
         "422": "A field or a row is wrong.",
@@ -120,6 +127,27 @@ def _asking(name: str, summary: str) -> dict[str, Any]:
 
 def _reading(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"operationId": name, "summary": summary, "responses": {"200": _json("The answer.", schema)}}
+
+
+def _about(name: str, summary: str) -> dict[str, Any]:
+    operation = _reading(name, summary, _OPEN)
+    operation["responses"]["404"] = _failed(_GONE)
+    return operation
+
+
+def _add_refusals(operation: dict[str, Any], *, asks_token: bool, checks_host: bool) -> None:
+    """Add what the server answers before it looks at what is asked, whatever that is."""
+    texts = {
+        "400": "The request has Content-Length and Transfer-Encoding.",
+        "408": "The request did not arrive in time.",
+        "503": "The server has as many connections as it may.",
+    }
+    if checks_host:
+        texts["421"] = "The server is not called by this name."
+    if asks_token:
+        texts["401"] = "The token is missing or another one."
+        operation["security"] = [{"token": []}]
+    operation["responses"] = {status: _failed(text) for status, text in texts.items()} | operation["responses"]
 
 
 def _metrics() -> dict[str, Any]:
