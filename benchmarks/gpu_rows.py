@@ -28,9 +28,11 @@ import torch
 
 from benchmarks.machine import ForeignLoad, describe
 from nae.encoding import Columns, build_schema, infer_kinds
-from nae.network import Network, NetworkConfig, piecewise_inputs
+from nae.estimators.settings import resolve
+from nae.network import Network, piecewise_inputs
 from nae.network.cells import RowCells
-from nae.training import TrainingConfig, TrainingRows, make_loss, train
+from nae.parameters import Parameters
+from nae.training import TrainingRows, make_loss, train
 from nae.training.assemble import padded_slots
 
 __all__ = ["OFFICIAL", "Official", "Run", "main", "measure", "write_page"]
@@ -138,25 +140,19 @@ def measure(run: Run, problem: Problem, *, n_epochs: int, n_rows: int | None = N
 
 
 def _train(run: Run, rows: TrainingRows, inputs: np.ndarray[Any, Any], n_epochs: int) -> tuple[Network, float]:
-    config = NetworkConfig(
+    parameters = Parameters(
         gate="low-rank",
         n_experts=run.n_experts,
-        n_active=run.n_experts,
         n_members=run.n_members,
         hidden_dim=run.hidden_dim,
-        gate_rank=64,
-    )
-    generator = torch.Generator().manual_seed(run.seed)
-    torch.manual_seed(run.seed)
-    network = Network(config, inputs, 1, generator=generator).to(rows.weight.device)
-    training = TrainingConfig(
-        learning_rate=5e-3,
         batch_size=run.batch_size,
         max_epochs=n_epochs,
-        variation_penalty=0.1,
-        context_penalty=0.05,
-        weight_decay=0.1,
     )
+    settings = resolve(parameters, n_rows=len(rows), n_features=inputs.shape[0])
+    generator = torch.Generator().manual_seed(run.seed)
+    torch.manual_seed(run.seed)
+    network = Network(settings.network, inputs, 1, generator=generator).to(rows.weight.device)
+    training = replace(settings.training, n_folds=None)  # no row is held out
     history = train(network, rows, None, make_loss("squared"), training, generator=generator)
     seconds = history.column("seconds")
     return network, float(seconds[-1] - seconds[0])  # the first epoch warms up and captures the graph

@@ -9,15 +9,18 @@ The official code on the same kind of GPU: 14.9 ms at 32 features and 200 ms at 
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from nae.encoding import Columns, build_schema, infer_kinds
-from nae.network import Network, NetworkConfig, piecewise_inputs
+from nae.estimators.settings import resolve
+from nae.network import Network, piecewise_inputs
 from nae.network.cells import RowCells
-from nae.training import TrainingConfig, TrainingRows, make_loss, train
+from nae.parameters import Parameters
+from nae.training import TrainingRows, make_loss, train
 from nae.training.assemble import padded_slots
 
 __all__ = ["main", "step_seconds"]
@@ -48,17 +51,18 @@ def step_seconds(
         torch.ones(n_rows),
         None,
     ).to(torch.device(device))
-    config = NetworkConfig(
-        gate="low-rank" if n_features * n_experts > 2 * gate_rank else "additive",
+    parameters = Parameters(
         n_experts=n_experts,
-        n_active=n_experts,
         n_members=n_members,
         hidden_dim=hidden_dim,
         gate_rank=gate_rank,
+        batch_size=batch_size,
+        max_epochs=n_epochs,
     )
+    settings = resolve(parameters, n_rows=n_rows, n_features=n_features)
     generator = torch.Generator().manual_seed(0)
-    network = Network(config, piecewise_inputs(schema, 48), 1, generator=generator).to(device)
-    training = TrainingConfig(batch_size=batch_size, max_epochs=n_epochs, variation_penalty=0.1, context_penalty=0.05)
+    network = Network(settings.network, piecewise_inputs(schema, settings.n_ramps), 1, generator=generator).to(device)
+    training = replace(settings.training, n_folds=None)  # no row is held out
     history = train(network, rows, None, make_loss("squared"), training, generator=generator)
     seconds = history.column("seconds")
     return float(seconds[-1] - seconds[0]) / ((n_epochs - 1) * round(n_rows / batch_size))

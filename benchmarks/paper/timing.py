@@ -7,7 +7,7 @@ reports, one run after another, with torch and NumPy alone; the folder is a stor
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.paper.runs import PAPER, Run, is_ours
 from benchmarks.paper.store import KEPT, Archive, Report, RunStore
 from benchmarks.paper.tables import COST_ROWS, SMOKE_FEATURES, SMOKE_ROWS
+from nae.recipes import PAPER as PAPER_RECIPE
 
 if TYPE_CHECKING:
     from nae.network import Network, NetworkConfig
@@ -104,17 +105,21 @@ def _time_ours(run: Run, n_features: int, n_rows: int, hidden: int, clock: Clock
     """Time our network; return how many parameters it has."""
     import torch
 
-    from nae.training import TrainingConfig, make_loss, train
+    from nae.estimators.settings import resolve
+    from nae.parameters import Parameters
+    from nae.training import make_loss, train
 
     is_paper = run.model == PAPER
     n_experts = int(dict(run.settings)["n_experts"] or 1)
     network, rows = _made(n_features, n_experts, n_rows, hidden, is_paper=is_paper, device=device)
-    training = TrainingConfig(
+    parameters = Parameters(
+        encoder="mlp" if is_paper else "piecewise",
         batch_size=BATCH if is_paper else 256,
         max_epochs=clock.n_epochs,
-        variation_penalty=0.1,
-        schedule="cosine" if is_paper else "plateau",
+        context_penalty=0.0,
     )
+    settings = resolve(parameters, n_rows=n_rows, n_features=n_features)
+    training = replace(settings.training, n_folds=None)  # no row is held out
     generator = torch.Generator().manual_seed(run.seed)
     train(network, rows, None, make_loss("squared"), training, generator=generator, callbacks=[clock])
     return sum(parameter.numel() for parameter in network.parameters())
@@ -145,13 +150,12 @@ def _time_peer(run: Run, n_features: int, n_rows: int, clock: Clock, *, device: 
 
 
 def _config(n_experts: int, hidden_dim: int, variant: str) -> "NetworkConfig":
-    from nae.network import NetworkConfig
+    from nae.estimators.settings import resolve
+    from nae.parameters import Parameters
 
-    gate, routing = ("diagonal", "gumbel") if variant == "nae-d" else ("additive", "softmax")
-    return NetworkConfig(
-        encoder="mlp", gate=gate, routing=routing, n_experts=n_experts, n_active=n_experts, n_members=1,
-        n_blocks=N_BLOCKS, hidden_dim=hidden_dim,
-    )  # fmt: skip
+    parameters = Parameters(encoder="mlp", n_experts=n_experts, n_members=1, n_blocks=N_BLOCKS, hidden_dim=hidden_dim)
+    own = replace(parameters, variant="nae-d") if variant == "nae-d" else replace(parameters, gate="additive")
+    return resolve(own, n_rows=COST_ROWS, n_features=1).network
 
 
 def _network(n_features: int, config: "NetworkConfig") -> "Network":
@@ -169,15 +173,18 @@ def _made(
     import torch
 
     from nae.encoding import Columns, build_schema, infer_kinds
-    from nae.network import Network, NetworkConfig, piecewise_inputs
+    from nae.estimators.settings import resolve
+    from nae.network import Network, piecewise_inputs
     from nae.network.cells import RowCells
+    from nae.parameters import Parameters
     from nae.training import TrainingRows
     from nae.training.assemble import padded_slots
 
     random = np.random.default_rng(0)
     X = random.standard_normal((n_rows, n_features))
     columns = Columns(tuple(X.T))
-    n_knots = 256 if is_paper else max(32, min(128, 8192 // n_features))
+    settings = resolve(Parameters(n_experts=n_experts, hidden_dim=32), n_rows=n_rows, n_features=n_features)
+    n_knots = PAPER_RECIPE.narrow_knots if is_paper else settings.n_knots
     schema = build_schema(columns, infer_kinds(columns), np.ones(n_rows), n_knots=n_knots)
     cells = schema.locate(columns, dtype=np.float32)
     rows = TrainingRows(
@@ -190,9 +197,7 @@ def _made(
         # One number per knot, like the quantiles' that the paper takes, and had without scikit-learn.
         config, inputs = _config(n_experts, hidden, "nae"), piecewise_inputs(schema, 1)[:, :, :1]
     else:
-        gate = "low-rank" if n_features * n_experts > 128 else "additive"
-        config = NetworkConfig(gate=gate, n_experts=n_experts, n_active=n_experts, n_members=8, hidden_dim=32)
-        inputs = piecewise_inputs(schema, 48)
+        config, inputs = settings.network, piecewise_inputs(schema, settings.n_ramps)
     # Weights are drawn on the device: the largest network has a thousand million.
     with torch.device(device):
         network = Network(config, inputs, 1, generator=torch.Generator(device).manual_seed(0))

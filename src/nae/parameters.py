@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from nae.errors import ConfigError, did_you_mean
+from nae.recipes import CLASSES, NUMBERS, PAPER
 
 __all__ = [
     "ClassParameters",
@@ -23,6 +24,7 @@ __all__ = [
     "NumberParameters",
     "Parameters",
     "Rule",
+    "Table",
     "Variant",
 ]
 
@@ -100,6 +102,7 @@ def _words(options: Any) -> Rule:
     return Rule(f"{{{', '.join(map(repr, found))}}}", words=found)
 
 
+_LARGE = f"{NUMBERS.n_experts.steps[-1][0]:,} rows or more ({CLASSES.n_experts.steps[-1][0]:,} for classes)"
 _COUNT = _number(1, is_whole=True)
 _COUNT_OR_NONE = _number(1, is_whole=True, or_none=True)
 _WEIGHT = _number(0)
@@ -117,7 +120,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class Table:
     """Parameters; abstract. A type is annotated with a rule, or the name of a type checked elsewhere, and a text."""
 
     @classmethod
@@ -141,7 +144,7 @@ class _Table:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberParameters(_Table):
+class NumberParameters(Table):
     """The parameters that only ``NAERegressor`` has."""
 
     loss: Annotated[
@@ -170,7 +173,7 @@ class NumberParameters(_Table):
 
 
 @dataclass(frozen=True, eq=False)
-class ClassParameters(_Table):
+class ClassParameters(Table):
     """The parameters that only ``NAEClassifier`` has."""
 
     class_weight: Annotated[
@@ -190,7 +193,7 @@ class ClassParameters(_Table):
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters(_Table):
+class Parameters(Table):
     """The parameters that both estimators have."""
 
     additivity: Annotated[
@@ -220,9 +223,10 @@ class Parameters(_Table):
     n_experts: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        """Experts per feature, the paper's K. If None: 8, or 16 with up to 64 features and either 32,000 rows or more
-        (10,000 for classes) or, for numbers, a given ``additivity``; 64 for 'nae-d'. With ``additivity=1`` it is always
-        1.""",
+        f"""Experts per feature, the paper's K. If None: {NUMBERS.n_experts.first}, or {NUMBERS.n_experts.last} with up
+        to {NUMBERS.wide} features and either {_LARGE} or, for numbers, a given ``additivity``;
+        {NUMBERS.n_diagonal_experts} for 'nae-d'; {PAPER.n_experts.first} with ``encoder='mlp'``. With ``additivity=1``
+        there is always 1.""",
     ] = None
     n_active: Annotated[
         int | None,
@@ -233,35 +237,38 @@ class Parameters(_Table):
         int,
         _COUNT,
         "Networks that are trained side by side and averaged. Each one is validated on rows of its own.",
-    ] = 8
+    ] = NUMBERS.n_members
     n_knots: Annotated[
         int | None,
         _number(2, is_whole=True, or_none=True),
-        """Most knots of a number, and most levels of a category before the rare ones share one. If None: 128; fewer
-        knots with more than 64 features or fewer than 512 rows; twice as many knots for an additive model with 10,000
-        rows or more.""",
+        f"""Most knots of a number, and most levels of a category before the rare ones share one. If None:
+        {NUMBERS.most_knots}; fewer knots with more than {NUMBERS.knot_budget // NUMBERS.most_knots} features or fewer
+        than {NUMBERS.most_knots * (NUMBERS.rows_per_knot or 0)} rows; up to {NUMBERS.fine_factor} times as many for an
+        additive model with {NUMBERS.fine_rows:,} rows or more; {PAPER.narrow_knots} to {PAPER.most_knots:,} with
+        ``encoder='mlp'``.""",
     ] = None
     n_ramps: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        "Resolution of the piecewise-linear input. If None: 48, or 64 for an additive model with 10,000 rows or more.",
+        f"""Resolution of the piecewise-linear input. If None: {NUMBERS.n_ramps}, or {NUMBERS.n_fine_ramps} for an
+        additive model with {NUMBERS.fine_rows:,} rows or more.""",
     ] = None
     n_blocks: Annotated[
         int,
         _COUNT,
         "Depth of the encoders.",
-    ] = 2
+    ] = NUMBERS.n_blocks
     hidden_dim: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        """Width of the encoders. If None: 32, or 64 with up to 64 features and 32,000 rows or more (10,000 for
-        classes).""",
+        f"""Width of the encoders. If None: {NUMBERS.hidden_dim.first}, or {NUMBERS.hidden_dim.last} with up to
+        {NUMBERS.wide} features and {_LARGE}; {PAPER.hidden_dim.first} with ``encoder='mlp'``.""",
     ] = None
     gate_rank: Annotated[
         int,
         _COUNT,
         "Width of a low-rank or deep gate.",
-    ] = 64
+    ] = NUMBERS.gate_rank
     normalization: Annotated[
         Normalization,
         _words(Normalization),
@@ -271,24 +278,26 @@ class Parameters(_Table):
         float,
         _WEIGHT,
         "Weight of the spread of the experts, the paper's lambda.",
-    ] = 0.1
+    ] = NUMBERS.variation_penalty
     output_penalty: Annotated[
         float | None,
         _WEIGHT_OR_NONE,
-        """Weight of the mean square of the contributions. If None: 0, or 0.01 with a given ``additivity``, so that
-        contributions do not reach it by growing and cancelling each other.""",
+        f"""Weight of the mean square of the contributions. If None: 0, or {NUMBERS.steered_output_penalty} with a given
+        ``additivity``, so that contributions do not reach it by growing and cancelling each other.""",
     ] = None
     context_penalty: Annotated[
         float | None,
         _WEIGHT_OR_NONE,
-        """Weight of the context's share of the contributions' variance. If None: 0.05, or 0 with ``encoder='mlp'``.
-        With a given ``additivity``, it grows until the target is met.""",
+        f"""Weight of the context's share of the contributions' variance. If None: {NUMBERS.context_penalty}, or
+        {PAPER.context_penalty:g} with ``encoder='mlp'``. With a given ``additivity``, it grows until the
+        target is met.""",
     ] = None
     expert_dropout: Annotated[
         float | None,
         _number(0, 1, is_open_above=True, or_none=True),
-        """Share of the experts' weights that is dropped in training. If None: 0.1 for classes with ``variant='nae'``,
-        else 0. Nothing is dropped with a given ``additivity`` or with up to 256 rows.""",
+        f"""Share of the experts' weights that is dropped in training. If None: {CLASSES.expert_dropout} for classes
+        with ``variant='nae'``, else {NUMBERS.expert_dropout:g}. Nothing is dropped with a given ``additivity`` or with
+        up to {NUMBERS.small_rows} rows.""",
     ] = None
     encoder_dropout: Annotated[
         float,
@@ -298,36 +307,38 @@ class Parameters(_Table):
     weight_decay: Annotated[
         float | None,
         _WEIGHT_OR_NONE,
-        "Weight decay of AdamW. If None: 0.1, and up to 1 with many pairs of features per row.",
+        f"""Weight decay of AdamW. If None: {NUMBERS.weight_decay}, and up to {NUMBERS.most_weight_decay:g} with many
+        pairs of features per row.""",
     ] = None
     learning_rate: Annotated[
         float,
         _number(0, is_open=True),
         "Learning rate of AdamW. It stays until the validation loss stops improving, then falls to zero.",
-    ] = 5e-3
+    ] = NUMBERS.learning_rate
     batch_size: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        "Rows per step. If None: 256; 512 from 8,000 rows on; 1,024 from 100,000 rows on.",
+        f"Rows per step. If None: {NUMBERS.batch_size}. Up to {NUMBERS.small_rows} rows, a step takes all of them.",
     ] = None
     max_epochs: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        "Most passes over the rows. If None: as many as 12,000 steps need, at least 8.",
+        f"Most passes over the rows. If None: as many as {NUMBERS.max_steps:,} steps need, at least "
+        f"{NUMBERS.least_epochs}.",
     ] = None
     early_stopping_rounds: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        """Patience: epochs without a better validation loss before the learning rate falls and training ends. If None,
-        it follows from the number of rows.""",
+        f"""Patience: epochs without a better validation loss before the learning rate falls and training ends. If None,
+        it follows from the number of rows; with ``encoder='mlp'``, it is {PAPER.patience_share:.0%} of the epochs.""",
     ] = None
     validation_size: Annotated[
         float,
         _number(0, 1, is_open=True, is_open_above=True),
-        """Share of the rows that is held out to choose the best epoch. Rows are split into round(1 / validation_size)
-        folds, at least two; member i holds out fold i mod n. With up to 256 rows, the content of a row decides its
-        fold, so that a weight of 2 gives the same model as the row twice.""",
-    ] = 0.125
+        f"""Share of the rows that is held out to choose the best epoch. Rows are split into round(1 / validation_size)
+        folds, at least two; member i holds out fold i mod n. With up to {NUMBERS.small_rows} rows, the content of a row
+        decides its fold, so that a weight of 2 gives the same model as the row twice.""",
+    ] = NUMBERS.validation_size
     validation: Annotated[
         Any,
         "splitter, indices or None",

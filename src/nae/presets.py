@@ -3,6 +3,7 @@
 from typing import Any
 
 from nae.errors import ConfigError, did_you_mean
+from nae.recipes import PAPER as PAPER_RECIPE
 
 __all__ = ["PAPER", "paper"]
 
@@ -59,8 +60,8 @@ def paper(name: str) -> dict[str, Any]:
         "n_members": 1,
         "n_blocks": 4,
         "hidden_dim": 128,
-        "variation_penalty": 0.1,
+        "variation_penalty": PAPER_RECIPE.variation_penalty,
     }
     parameters.update(zip(_COLUMNS, _ROWS[name], strict=True))
-    parameters["early_stopping_rounds"] = parameters["max_epochs"] // 4
+    parameters["early_stopping_rounds"] = int(parameters["max_epochs"] * (PAPER_RECIPE.patience_share or 1))
     return parameters

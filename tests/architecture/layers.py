@@ -18,8 +18,9 @@ BASE = ("errors", "_processes", "_files", "_typing", "_optional", "_words", "_wa
 GRAPH: Graph = {
     "links": (),
     "contributions": (),
-    "parameters": (),
-    "presets": (),
+    "recipes": (),
+    "parameters": ("recipes",),
+    "presets": ("recipes",),
     "datasets": (),
     "encoding": (),
     "tables": ("links", "contributions", "encoding"),
@@ -37,14 +38,14 @@ GRAPH: Graph = {
     "scanning": ("links", "encoding", "quality"),
     "training": ("links", "encoding", "tables", "native", "network", "scanning"),
     "estimators": (
-        *("links", "contributions", "parameters", "encoding", "tables", "quality", "explanation"),
+        *("links", "contributions", "recipes", "parameters", "encoding", "tables", "quality", "explanation"),
         *("metrics", "network", "scanning", "training"),
     ),
-    "tuning": ("encoding", "plots", "estimators"),
+    "tuning": ("recipes", "encoding", "plots", "estimators"),
     "scale": ("encoding", "tables", "explanation", "scanning", "training", "estimators", "tuning"),
     "cli": (
-        *("datasets", "encoding", "tables", "quality", "explanation", "card", "export", "report", "serving"),
-        *("native", "scanning", "estimators", "tuning", "scale"),
+        *("recipes", "parameters", "datasets", "encoding", "tables", "quality", "explanation", "card", "export"),
+        *("report", "serving", "native", "scanning", "estimators", "tuning", "scale"),
     ),
 }
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.

@@ -6,14 +6,15 @@ import pytest
 import torch
 
 from benchmarks.scaling import BEGIN, END, Measurement, Sizes, fit_model, hold_out, insert, predict, read_measurements
-from nae.network import Network, NetworkConfig
+from nae.network import Network
+from tests.configs import network_config
 
 BASE = Sizes(32, 2, 512)
 
 
 @pytest.mark.parametrize("sizes", [BASE, Sizes(8, 2, 512), Sizes(40, 1, 64, n_experts=16, hidden_dim=64)])
 def test_the_weights_are_those_of_a_network(sizes: Sizes) -> None:
-    config = NetworkConfig(
+    config = network_config(
         gate="low-rank" if sizes.is_low_rank else "additive",
         n_experts=sizes.n_experts, n_active=sizes.n_experts, n_members=sizes.n_members,
         hidden_dim=sizes.hidden_dim, gate_rank=sizes.gate_rank,

@@ -38,15 +38,3 @@ def test_the_page_names_parameters_that_there_are(names: dict[str, Any]) -> None
     found = {word for cell in first_cells for word in re.findall(r"`(\w+)`", cell)}
     assert found - {"eval_set"} <= set(NAERegressor().get_params()) & set(NAEClassifier().get_params())
     assert names["probability"].shape == (400, 2)
-
-
-def test_shared_parameters_are_documented_in_the_same_words() -> None:
-    def described(estimator: type) -> dict[str, str]:
-        text = (estimator.__doc__ or "").partition("Parameters\n")[2].partition("Attributes\n")[0]
-        parts = re.split(r"^    (?=\w[\w, ]* : )", text, flags=re.MULTILINE)[1:]
-        return dict(part.split(" : ", 1) for part in parts)
-
-    one, other = described(NAERegressor), described(NAEClassifier)
-    shared = one.keys() & other.keys()
-    assert len(shared) > 25
-    assert [name for name in sorted(shared) if one[name].strip() != other[name].strip()] == []

@@ -1,29 +1,20 @@
 """From flat parameters to configurations: defaults, combinations, and what is refused."""
 
-import inspect
-
 import numpy as np
 import pytest
 
 from nae import NAEClassifier, NAERegressor
 from nae.errors import ConfigError
-from nae.estimators.settings import SMALL, Settings, resolve
+from nae.estimators.settings import Settings, resolve
 from nae.parameters import Parameters
+from nae.recipes import NUMBERS
 
+SMALL = NUMBERS.small_rows
 DEFAULTS = NAERegressor().get_params()
 
 
 def settings(n_rows: int = 10_000, n_features: int = 10, *, is_classes: bool = False, **params: object) -> Settings:
     return resolve(Parameters.read(DEFAULTS | params), n_rows=n_rows, n_features=n_features, is_classes=is_classes)
-
-
-def test_both_estimators_share_their_parameters_and_defaults():
-    regressor, classifier = (inspect.signature(kind).parameters for kind in (NAERegressor, NAEClassifier))
-    own = {"loss", "quantile", "huber_delta", "tweedie_power", "class_weight", "positive_class"}
-    assert set(regressor) ^ set(classifier) == own
-    for name in set(regressor) - own:
-        assert regressor[name].default == classifier[name].default
-        assert regressor[name].kind is inspect.Parameter.KEYWORD_ONLY
 
 
 def test_few_rows_are_trained_whole_in_every_step_and_without_noise():

@@ -11,6 +11,7 @@ from nae.network.cells import RowCells
 from nae.network.gates import GATES
 from nae.network.routing import ROUTINGS
 from nae.training.assemble import Scale, assemble, padded_slots
+from tests.configs import network_config
 
 N_ROWS = 60
 
@@ -76,7 +77,7 @@ def assert_twins(config: NetworkConfig, table: Columns, schema: Schema, *, n_out
 @pytest.mark.parametrize("routing", sorted(ROUTINGS))
 @pytest.mark.parametrize("sizes", [(1, 1), (4, 4), (4, 2)])
 def test_network_and_tables_agree_between_knots(table, schema, gate, routing, sizes):
-    config = NetworkConfig(
+    config = network_config(
         gate=gate,
         routing=routing,
         n_experts=sizes[0],
@@ -91,14 +92,14 @@ def test_network_and_tables_agree_between_knots(table, schema, gate, routing, si
 @pytest.mark.parametrize("gate", sorted(GATES))
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 def test_the_papers_network_and_its_tables_agree_on_knots(table, schema, gate, norm):
-    config = NetworkConfig(
+    config = network_config(
         encoder="mlp", gate=gate, norm=norm, n_experts=3, n_active=2, n_members=2, hidden_dim=6, gate_rank=5
     )
     assert_twins(config, table, schema, n_outputs=2, on_knots=True)
 
 
 def test_twins_that_differ_are_told_apart(table, schema, monkeypatch):
-    config = NetworkConfig(hidden_dim=6, n_experts=3, n_active=3)
+    config = network_config(hidden_dim=6, n_experts=3, n_active=3)
     right = Network.to_tables
 
     def wrong(self, padded):

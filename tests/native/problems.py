@@ -8,12 +8,13 @@ import torch
 
 from nae.encoding import Columns, Schema, build_schema, infer_kinds
 from nae.native import Values
-from nae.network import Network, NetworkConfig, piecewise_inputs
+from nae.network import Network, piecewise_inputs
 from nae.network.cells import RowCells
 from nae.training import TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
 from nae.training.engine import TorchEngine
 from nae.training.native_engine import NativeEngine
+from tests.configs import network_config, training_config
 
 __all__ = ["Problem", "assert_same", "native_gradients", "torch_gradients"]
 
@@ -93,7 +94,7 @@ class Problem:
         generator = torch.Generator().manual_seed(self.seed)
         schema = self.schema()
         constant = np.array([feature.is_constant for feature in schema.features])
-        config = NetworkConfig(**{"n_experts": 3, "n_active": 3, "hidden_dim": 8, "gate_rank": 5} | self.network)
+        config = network_config(**{"n_experts": 3, "n_active": 3, "hidden_dim": 8, "gate_rank": 5} | self.network)
         inputs = piecewise_inputs(schema, 5)
         made = Network(config, inputs, self.n_outputs, generator=generator, dtype=self.dtype, constant=constant)
         with torch.no_grad():
@@ -105,7 +106,7 @@ class Problem:
         return made
 
     def config(self) -> TrainingConfig:
-        return TrainingConfig(**{"batch_size": 23, "n_folds": self.n_folds} | self.training)
+        return training_config(**{"batch_size": 23, "n_folds": self.n_folds} | self.training)
 
     def engine(self, kind: type[Any], *, validation: TrainingRows | None = None, **options: Any) -> Any:
         """Return an engine of a kind, at the start."""

@@ -11,11 +11,12 @@ import torch
 
 from nae.errors import ConfigError
 from nae.native import INSTRUCTIONS, best_instructions, is_here, reason
-from nae.training import TrainingConfig, make_loss, train
+from nae.training import make_loss, train
 from nae.training.engine import TorchEngine, choose_engine
 from nae.training.native_engine import NativeEngine
 from nae.training.native_inputs import why_not
 from nae.training.workers import Alone
+from tests.configs import training_config
 from tests.native.problems import Problem, assert_same
 
 pytestmark = pytest.mark.skipif(not is_here(), reason=reason())
@@ -112,7 +113,7 @@ def test_finishing_leaves_the_network_with_what_is_kept() -> None:
 
 def test_a_run_ends_as_that_of_torch() -> None:
     problem = kind_of("dial", is_double=True)
-    config = TrainingConfig(batch_size=23, max_epochs=12, additivity=0.9, n_folds=3, schedule="plateau", patience=3)
+    config = training_config(batch_size=23, max_epochs=12, additivity=0.9, n_folds=3, patience=3, least_steps=0)
     histories = []
     for engine in ("torch", "native"):
         generator = torch.Generator().manual_seed(0)

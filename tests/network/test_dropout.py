@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network import NetworkConfig
 from nae.network.cells import RowCells
 from nae.network.dropout import _random_bytes, drop
 from nae.network.network import Network
+from tests.configs import network_config
 
 
 def test_random_bytes_are_those_of_splitmix64() -> None:
@@ -38,7 +38,7 @@ def test_nothing_is_drawn_where_next_to_nothing_is_dropped() -> None:
 
 def test_noise_is_for_training_and_keeps_the_mean() -> None:
     random = np.random.default_rng(0)
-    config = NetworkConfig(n_experts=4, n_active=4, n_members=2, hidden_dim=8, gate="additive", expert_dropout=0.3)
+    config = network_config(n_experts=4, n_active=4, n_members=2, hidden_dim=8, gate="additive", expert_dropout=0.3)
     generator = torch.Generator().manual_seed(0)
     network = Network(config, random.normal(size=(3, 5, 4)), 1, generator=generator, dtype=torch.float64)
     slot = torch.as_tensor(random.integers(0, 4, (50, 3)) + np.arange(3) * 5)
@@ -55,7 +55,7 @@ def test_networks_without_dropout_draw_nothing_from_the_generator() -> None:
     states = []
     for share in (0.0, 0.1):
         generator = torch.Generator().manual_seed(0)
-        config = NetworkConfig(n_experts=2, n_active=2, hidden_dim=4, expert_dropout=share)
+        config = network_config(n_experts=2, n_active=2, hidden_dim=4, expert_dropout=share)
         network = Network(config, np.ones((1, 2, 3)), 1, generator=generator)
         states.append(generator.get_state())
         assert (network.noise is None) == (share == 0)

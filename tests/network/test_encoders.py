@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from nae.encoding import Columns, Schema, build_schema, infer_kinds
-from nae.network import ENCODERS, Network, NetworkConfig
+from nae.network import ENCODERS, Network
 from nae.network.cells import RowCells
 from nae.training.assemble import padded_slots
+from tests.configs import network_config
 
 N_ROWS = 50
 
@@ -25,7 +26,7 @@ def schema(table: Columns) -> Schema:
 
 
 def network_of(encoder: str, schema: Schema, table: Columns) -> Network:
-    config = NetworkConfig(encoder=encoder, n_experts=3, n_active=3, n_members=2, hidden_dim=8)
+    config = network_config(encoder=encoder, n_experts=3, n_active=3, n_members=2, hidden_dim=8)
     inputs = ENCODERS[encoder].make_inputs(schema, table, n_ramps=4, random=np.random.default_rng(0))
     return Network(config, inputs, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).eval()
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network import NetworkConfig
 from nae.network.groups import group_features
 from nae.network.network import Network
+from tests.configs import network_config
 
 COUNTS = (3, 40, 1, 8, 20, 2, 40, 5)  # slots that the features use
 N_SLOTS, WIDTH = 42, 12
@@ -24,7 +24,7 @@ def make_inputs() -> np.ndarray:
 
 
 def make_network(gate: str, constant: np.ndarray | None = None) -> Network:
-    config = NetworkConfig(gate=gate, n_experts=3, n_active=3, hidden_dim=16, gate_rank=5, n_members=2)
+    config = network_config(gate=gate, n_experts=3, n_active=3, hidden_dim=16, gate_rank=5, n_members=2)
     generator = torch.Generator().manual_seed(0)
     return Network(config, make_inputs(), 2, generator=generator, dtype=torch.float64, constant=constant)
 
@@ -54,7 +54,7 @@ def test_features_of_one_size_stay_together() -> None:
 
 
 def test_a_table_of_constants_has_groups_that_work() -> None:
-    config = NetworkConfig(n_experts=2, n_active=2, hidden_dim=4)
+    config = network_config(n_experts=2, n_active=2, hidden_dim=4)
     network = Network(config, np.zeros((3, 40, 6)), 1, generator=torch.Generator().manual_seed(0))
     assert network.groups is not None
     assert all(torch.isfinite(table).all() for table in network.evaluate_knots())

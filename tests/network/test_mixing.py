@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network import ENCODERS, NetworkConfig, mixing
+from nae.network import ENCODERS, mixing
 from nae.network.cells import RowCells
 from nae.network.network import Network
+from tests.configs import network_config
 
 N_ROWS, N_FEATURES, N_SLOTS = 70, 5, 9
 
 
 def make_network(gate: str, n_outputs: int, dropout: float = 0.0, encoder: str = "piecewise") -> Network:
-    config = NetworkConfig(
+    config = network_config(
         encoder=encoder,
         gate=gate,
         n_experts=5,

@@ -9,18 +9,18 @@ import torch
 from nae import metrics
 from nae.encoding import Columns, build_schema
 from nae.links import Identity
-from nae.network import NetworkConfig
 from nae.tables import TableModel
 from nae.tables.gates import GateTables
 from nae.tables.routing import SoftmaxRouting
 from nae.training import make_loss
 from nae.training.penalties import variation_penalty, weighted_mean
+from tests.configs import network_config
 from tests.reference import equations
 from tests.reference.bridge import make_setting, oracle_models
 
 
 def test_the_objective_is_equation_7() -> None:
-    config = NetworkConfig(n_experts=4, n_active=3, hidden_dim=5)
+    config = network_config(n_experts=4, n_active=3, hidden_dim=5)
     setting = make_setting(config, n_outputs=1)
     targets = np.random.default_rng(2).normal(size=len(setting.rows))
     weight = torch.ones(len(targets), dtype=torch.float64)

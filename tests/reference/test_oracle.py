@@ -10,6 +10,7 @@ from nae.network import ENCODERS, NetworkConfig
 from nae.network.network import Routed
 from nae.tables import TableModel
 from nae.training.assemble import Scale, assemble
+from tests.configs import network_config
 from tests.reference.bridge import Setting, make_setting, mean_over_members, oracle_models
 from tests.reference.equations import run
 
@@ -34,7 +35,7 @@ SCALE = Scale(centre=np.array([1.5, -0.3]), spread=np.array([2.0, 0.7]))
 
 
 def config_of(case: str) -> NetworkConfig:
-    return NetworkConfig(**{**SMALL, **CASES[case]})
+    return network_config(**{**SMALL, **CASES[case]})
 
 
 def tables_of(setting: Setting) -> TableModel:

@@ -10,8 +10,9 @@ from sklearn.preprocessing import QuantileTransformer
 from nae import NAERegressor, presets
 from nae.encoding import Columns, build_schema
 from nae.estimators.settings import resolve
-from nae.network import Network, NetworkConfig, quantile_inputs
+from nae.network import Network, quantile_inputs
 from nae.parameters import Parameters
+from tests.configs import network_config
 
 N_FEATURES, WIDTH, N_EXPERTS = 8, 128, 4
 
@@ -19,7 +20,7 @@ N_FEATURES, WIDTH, N_EXPERTS = 8, 128, 4
 def paper_network(**changes: object) -> Network:
     config = {"encoder": "mlp", "n_experts": N_EXPERTS, "n_active": N_EXPERTS, "n_blocks": 4, "hidden_dim": WIDTH}
     inputs = np.linspace(-2, 2, 8 * 20).reshape(N_FEATURES, 20, 1)
-    return Network(NetworkConfig(**{**config, **changes}), inputs, 1, generator=torch.Generator().manual_seed(0))
+    return Network(network_config(**{**config, **changes}), inputs, 1, generator=torch.Generator().manual_seed(0))
 
 
 def assert_uniform(parameter: torch.Tensor, bound: float) -> None:

@@ -7,6 +7,7 @@ import torch
 from nae.network import NetworkConfig
 from nae.network.routing import ROUTINGS as TORCH_ROUTINGS
 from nae.tables.routing import EqualRouting, SoftmaxRouting
+from tests.configs import network_config
 from tests.reference.bridge import Setting, make_setting
 from tests.reference.equations import (
     bounds,
@@ -150,4 +151,4 @@ def _with_other_columns(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _config(routing: str, gate: str, n_active: int) -> NetworkConfig:
-    return NetworkConfig(routing=routing, gate=gate, n_experts=4, n_active=n_active, hidden_dim=5, n_members=2)
+    return network_config(routing=routing, gate=gate, n_experts=4, n_active=n_active, hidden_dim=5, n_members=2)

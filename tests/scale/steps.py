@@ -7,10 +7,11 @@ import torch
 import torch.distributed as dist
 
 from nae.network.cells import RowCells
-from nae.training import TrainingConfig, TrainingRows, make_loss
+from nae.training import TrainingRows, make_loss
 from nae.training.engine import TorchEngine
 from nae.training.schedule import Cosine
 from nae.training.workers import ALONE, Together, Workers
+from tests.configs import training_config
 from tests.training.problems import Problem
 
 __all__ = ["take_steps", "take_steps_together"]
@@ -22,7 +23,7 @@ def take_steps(n_steps: int, workers: Workers = ALONE, **config: object) -> dict
     """Return network and dial after some steps; several workers share the rows of every batch."""
     problem = Problem(gate="low-rank")
     network, rows = problem.network().float(), _weighted(problem.rows())
-    settings = TrainingConfig(batch_size=_BATCH, warmup_steps=1, **config)
+    settings = training_config(batch_size=_BATCH, warmup_steps=1, **config)
     order = torch.Generator().manual_seed(0)
     engine = TorchEngine(network, rows, None, make_loss("squared"), settings, generator=order, workers=workers)
     schedule = Cosine(settings, engine.n_batches)

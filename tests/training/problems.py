@@ -6,10 +6,11 @@ import numpy as np
 import torch
 
 from nae.encoding import Cells, Columns, Schema, build_schema, infer_kinds
-from nae.network import Network, NetworkConfig, piecewise_inputs
+from nae.network import Network, piecewise_inputs
 from nae.network.cells import RowCells
 from nae.training import TrainingRows
 from nae.training.assemble import padded_slots
+from tests.configs import network_config
 
 __all__ = ["N_ROWS", "Problem"]
 
@@ -26,7 +27,7 @@ class Problem:
         self.schema: Schema = build_schema(self.columns, infer_kinds(self.columns), np.ones(N_ROWS), n_knots=8)
         self.cells: Cells = self.schema.locate(self.columns)
         self.target = (x[:, 0] * np.sign(x[:, 1]))[:, None]
-        self.config = NetworkConfig(
+        self.config = network_config(
             n_experts=n_experts,
             n_active=n_experts,
             n_members=n_members,

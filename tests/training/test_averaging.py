@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch.nn import Parameter
 
-from nae.training import TrainingConfig, make_loss
+from nae.training import make_loss
 from nae.training.averaging import RunningMean
 from nae.training.engine import TorchEngine
+from tests.configs import training_config
 from tests.training.problems import N_ROWS, Problem
 
 
@@ -76,7 +77,7 @@ def test_an_engine_judges_and_keeps_the_mean() -> None:
             rows,
             None,
             make_loss("squared"),
-            TrainingConfig(batch_size=16, warmup_steps=1, learning_rate=0.05, averaged_steps=n_steps),
+            training_config(batch_size=16, warmup_steps=1, learning_rate=0.05, averaged_steps=n_steps),
             generator=torch.Generator().manual_seed(0),
         )
         for n_steps in (8, None)

@@ -9,11 +9,14 @@ import pytest
 import torch
 
 from nae.errors import FormatError
-from nae.training import History, TrainingConfig, loop, make_loss, train
+from nae.training import History, loop, make_loss, train
 from nae.training.checkpoint import RunState, read_state, write_state
 from nae.training.history import Epoch
 from nae.training.start import fit_start
+from tests.configs import training_config
 from tests.training.problems import N_ROWS, Problem
+
+QUICK = {"batch_size": 16, "warmup_steps": 1, "least_steps": 0, "evaluate_every": 1, "schedule": "cosine"}
 
 
 class FileCheckpoints:
@@ -44,7 +47,7 @@ def fit(
         rows,
         None,
         loss,
-        TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
+        training_config(**QUICK | {"max_epochs": 12, **config}),
         generator=torch.Generator().manual_seed(0),
         checkpoints=checkpoints,
     )

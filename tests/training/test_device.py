@@ -2,9 +2,9 @@ import pytest
 import torch
 
 from nae.errors import ConfigError, NAEWarning, TrainingError
-from nae.network import NetworkConfig
 from nae.training import TrainingConfig
 from nae.training.device import choose_place, estimate_work, halve_batch_until_it_fits
+from tests.configs import network_config, training_config
 
 
 @pytest.fixture
@@ -48,24 +48,26 @@ def test_who_asks_for_a_device_gets_it() -> None:
 
 
 def test_work_grows_with_members_steps_and_slots() -> None:
-    network, training = NetworkConfig(n_members=2), TrainingConfig(batch_size=64, max_epochs=10)
+    network, training = network_config(n_members=2), training_config(batch_size=64, max_epochs=10)
     base = estimate_work(network, training, n_rows=640, shape=(10, 100, 50))
-    assert estimate_work(NetworkConfig(n_members=4), training, n_rows=640, shape=(10, 100, 50)) == 2 * base
+    assert estimate_work(network_config(n_members=4), training, n_rows=640, shape=(10, 100, 50)) == 2 * base
     assert estimate_work(network, training, n_rows=1280, shape=(10, 100, 50)) == 2 * base
     assert estimate_work(network, training, n_rows=640, shape=(10, 200, 50)) > 1.5 * base
 
 
 def test_on_rows_the_work_grows_with_the_batch_and_not_with_slots() -> None:
-    network, training = NetworkConfig(encoder="mlp"), TrainingConfig(batch_size=64, max_epochs=10)
+    network, training = network_config(encoder="mlp"), training_config(batch_size=64, max_epochs=10)
     base = estimate_work(network, training, n_rows=640, shape=(10, 100, 50))
     assert estimate_work(network, training, n_rows=640, shape=(10, 200, 50)) == base
-    whole = TrainingConfig(batch_size=640, max_epochs=10)
+    whole = training_config(batch_size=640, max_epochs=10)
     assert estimate_work(network, whole, n_rows=640, shape=(10, 100, 50)) == base  # a tenth of the steps, of ten times
 
 
 def test_a_batch_that_fits_is_left_as_it_is() -> None:
     tried: list[int] = []
-    assert halve_batch_until_it_fits(attempt_with_room_for(64, tried), TrainingConfig(batch_size=64), n_rows=1000) == 64
+    assert (
+        halve_batch_until_it_fits(attempt_with_room_for(64, tried), training_config(batch_size=64), n_rows=1000) == 64
+    )
     assert tried == [64]
 
 
@@ -73,7 +75,7 @@ def test_too_large_a_batch_is_halved_until_it_fits() -> None:
     tried: list[int] = []
     with pytest.warns(NAEWarning, match="do not fit into the device's memory; training begins again with") as said:
         found = halve_batch_until_it_fits(
-            attempt_with_room_for(300, tried), TrainingConfig(batch_size=10**9), n_rows=2000
+            attempt_with_room_for(300, tried), training_config(batch_size=10**9), n_rows=2000
         )
     assert found == 250
     assert tried == [10**9, 1000, 500, 250]
@@ -85,4 +87,4 @@ def test_memory_that_is_too_small_for_anything_is_an_error() -> None:
         pytest.warns(NAEWarning, match="do not fit"),
         pytest.raises(TrainingError, match=r"too small even for batches of 31 rows \(CUDA out of memory"),
     ):
-        halve_batch_until_it_fits(attempt_with_room_for(8, []), TrainingConfig(batch_size=62), n_rows=1000)
+        halve_batch_until_it_fits(attempt_with_room_for(8, []), training_config(batch_size=62), n_rows=1000)

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from nae.network import Network
-from nae.training import TrainingConfig, TrainingRows, make_loss
+from nae.training import TrainingRows, make_loss
 from nae.training.engine import TorchEngine
 from nae.training.workers import ALONE, Alone, Workers
+from tests.configs import training_config
 from tests.training.problems import N_ROWS, Problem
 
 
@@ -26,7 +27,7 @@ def engine_of(
         rows or problem.rows(),
         None,
         make_loss("squared"),
-        TrainingConfig(**config),
+        training_config(**config),
         generator=torch.Generator().manual_seed(0),
         workers=workers,
     )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from nae.training import TrainingConfig, make_loss, train
+from nae.training import make_loss, train
+from tests.configs import training_config
 from tests.training.problems import N_ROWS, Problem
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
@@ -18,7 +19,7 @@ def trained(device: str, *, dropout: float, **config: object) -> dict[str, torch
         problem.folded(np.arange(N_ROWS) % 4).to(torch.device(device)),
         None,
         make_loss("squared"),
-        TrainingConfig(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, **config}),
+        training_config(**{"batch_size": 16, "max_epochs": 12, "warmup_steps": 1, "least_steps": 0, **config}),
         generator=torch.Generator().manual_seed(0),
     )
     return {name: tensor.cpu() for name, tensor in network.state_dict().items()}

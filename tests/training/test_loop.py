@@ -9,14 +9,17 @@ import pytest
 import torch
 
 from nae.errors import TrainingError
-from nae.training import TrainingConfig, make_loss, train
+from nae.training import make_loss, train
 from nae.training.engine import ENGINES, TorchEngine
+from tests.configs import training_config
 from tests.training.problems import N_ROWS, Problem
+
+QUICK = {"warmup_steps": 1, "least_steps": 0, "evaluate_every": 1, "schedule": "cosine"}
 
 
 def fit(problem: Problem, validation=None, *, rows=None, callbacks=(), **config: object):
     network = problem.network()
-    config = TrainingConfig(**{"max_epochs": 10, "warmup_steps": 1} | config)
+    config = training_config(**QUICK | {"max_epochs": 10} | config)
     history = train(
         network,
         rows or problem.rows(),
@@ -166,7 +169,7 @@ def test_any_engine_can_take_the_steps(monkeypatch):
         problem.rows(),
         problem.rows(),
         make_loss("squared"),
-        TrainingConfig(max_epochs=8, patience=3, batch_size=N_ROWS),
+        training_config(**QUICK | {"max_epochs": 8, "patience": 3, "batch_size": N_ROWS}),
         generator=torch.Generator(),
         engine="scripted",
     )

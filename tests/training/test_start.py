@@ -5,12 +5,13 @@ import pytest
 import torch
 
 from nae.encoding import Columns, build_schema, infer_kinds
-from nae.network import Network, NetworkConfig, piecewise_inputs
+from nae.network import Network, piecewise_inputs
 from nae.network.cells import RowCells
 from nae.training import TrainingRows, make_loss
 from nae.training.assemble import padded_slots
 from nae.training.shrinkage import keep_share
 from nae.training.start import fit_start
+from tests.configs import network_config
 
 N_ROWS = 160
 N_FOLDS = 4
@@ -117,7 +118,7 @@ def test_weights_count_as_repeated_rows_in_any_order(loss):
 
 def network_at(start: float) -> Network:
     schema, _ = rows_of(target_of("squared"))
-    shape = NetworkConfig(n_experts=3, n_active=3, n_members=2, hidden_dim=4)
+    shape = network_config(n_experts=3, n_active=3, n_members=2, hidden_dim=4)
     inputs = piecewise_inputs(schema, 4)
     network = Network(shape, inputs, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     network.begin_at(torch.full((inputs.shape[0] * inputs.shape[1] + 1, 1, 2), start))

@@ -32,6 +32,7 @@ from nae.cli.writing import check_apart, check_folder
 from nae.encoding.columns import is_missing
 from nae.errors import ConfigError, DataError
 from nae.quality import measure
+from nae.recipes import NUMBERS
 from nae.scanning import scan
 from nae.scanning.files import find_paths
 
@@ -56,7 +57,9 @@ def fit(
     additivity: Annotated[
         str | None, typer.Option(help="How additive: 0 to 1, where 1 is an additive model, or auto.")
     ] = None,
-    members: Annotated[int | None, typer.Option(help="Models that are averaged; 8 unless given.")] = None,
+    members: Annotated[
+        int | None, typer.Option(help=f"Models that are averaged. Default: {NUMBERS.n_members}.")
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Most passes over the rows.")] = None,
     time_limit: Annotated[str | None, typer.Option(help="Most time to train, such as 90s, 5m or 1h30m.")] = None,
     test_size: Annotated[

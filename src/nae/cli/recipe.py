@@ -9,6 +9,7 @@ import pyarrow as pa
 from nae.cli.beside import Beside
 from nae.cli.columns import find_column
 from nae.errors import ConfigError, DataError
+from nae.parameters import Parameters
 
 if TYPE_CHECKING:
     from nae.estimators import NAEClassifier, NAERegressor
@@ -51,7 +52,7 @@ class Recipe:
     class_weight: str | dict[str, float] | None = None
     n_jobs: int | None = None
     seed: int = 0
-    device: str = "auto"
+    device: str = Parameters.device
     is_quiet: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     """Further parameters of the estimator, as a search found them."""
@@ -111,7 +112,9 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
     check_loss(recipe, is_classes=is_classes)
     check_positive_class(recipe, is_classes=is_classes)
     given: dict[str, Any] = {
+        "additivity": recipe.additivity,
         "n_members": recipe.n_members,
+        "device": recipe.device,
         "loss": recipe.loss,
         "class_weight": recipe.class_weight,
         "n_jobs": recipe.n_jobs,
@@ -119,11 +122,9 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
         "feature_types": {find_column(one, X): "category" for one in recipe.categories} or None,
     }
     estimator = (NAEClassifier if is_classes else NAERegressor)(
-        additivity=recipe.additivity,
         max_epochs=recipe.max_epochs,
         time_limit=recipe.time_limit,
         random_state=recipe.seed,
-        device=recipe.device,
         **{key: value for key, value in given.items() if value is not None},
     )
     estimator.set_params(**dict(recipe.settings))

@@ -1,7 +1,7 @@
 """NAEClassifier."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,100 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from nae._typing import AnyArray, Array
 from nae.encoding.kinds import FeatureTypes
 from nae.estimators.base import NAEEstimator
+from nae.estimators.docstrings import documented
 from nae.estimators.targets import ClassTarget, Target
-from nae.parameters import ClassParameters
+from nae.parameters import ClassParameters, Device, Encoder, Gate, Normalization, Parameters, Variant
 from nae.quality import check_offset
 
 __all__ = ["NAEClassifier"]
 
 
+@documented(ClassParameters, Parameters)
 class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     """Neural additive experts for classes, two or more, of any label type.
-
-    Parameters
-    ----------
-    class_weight : dict, 'balanced' or None
-        Weights of the classes, multiplied with ``sample_weight`` while learning; 'balanced' lets all classes count
-        alike. ``predict`` chooses by them, too. Probabilities are those of the data's own shares, without them: a rare
-        class stays rare. ``class_weight_`` says how to have the weighted ones.
-    positive_class : label or None
-        The class, of two, that the model speaks for: scores, contributions, bounds, explanations and reports are
-        evidence for it, and an offset is, too. The second of ``classes_`` unless given. It changes no probability, nor
-        what scikit-learn asks for: ``classes_`` stays sorted, and ``decision_function`` and the columns of
-        ``predict_proba`` follow it.
-    additivity : float, 'auto' or None
-        How much of each contribution's variance its own value must explain, at least, in the mean over the features
-        (:func:`nae.metrics.additivity`): 1 is a GAM, ``None`` asks for nothing, 'auto' takes the most additive model
-        within one standard error of the best on validation.
-    variant : {'nae', 'nae-e', 'nae-d'}
-        Softmax routing, equal weights over the active experts, or a gate that sees its own feature only.
-    encoder : {'piecewise', 'mlp'}
-        Knots with a piecewise-linear input, or the paper's network on rows.
-    gate : {'auto', 'additive', 'low-rank', 'deep', 'diagonal'}
-        How features decide about each other's experts; 'auto' is additive or low-rank, whichever is cheaper.
-    n_experts : int or None
-        Experts per feature (the paper's K). Unless given: 8; up to 64 features, 16 from 32,000 rows on (10,000 with
-        classes), and for numbers where ``additivity`` is asked for; 64 for 'nae-d'. ``additivity=1`` has one.
-    n_active : int or None
-        Experts that take part at once (the paper's C); all unless given, half of them for 'nae-e'.
-    n_members : int
-        Networks trained side by side and averaged; each is validated on rows of its own.
-    n_knots : int or None
-        Most knots of a number, and most levels of a category before the rare ones share one; 128 unless given, fewer
-        knots beyond 64 features and below 512 rows, twice as many for an additive model from 10,000 rows on.
-    n_ramps : int or None
-        Resolution of the piecewise-linear input; 48 unless given, 64 for an additive model from 10,000 rows on.
-    n_blocks : int
-        Depth of the encoders.
-    hidden_dim : int or None
-        Width of the encoders; 32 unless given, 64 from 32,000 rows on (10,000 with classes) and up to 64 features.
-    gate_rank : int
-        Width of a low-rank or deep gate.
-    normalization : {'layer', 'batch'}
-        Norm of the blocks of ``encoder='mlp'``.
-    variation_penalty : float
-        Weight of the spread of the experts (the paper's lambda).
-    output_penalty : float or None
-        Weight of the mean square of the contributions; none unless given, or 0.01 where ``additivity`` is asked for,
-        so that contributions do not reach it by growing and cancelling each other.
-    context_penalty : float or None
-        Weight of the share that context has in the contributions' variance: 0.05 unless given, and none with
-        ``encoder='mlp'``. Where ``additivity`` is asked for, it grows until the target is met.
-    expert_dropout : float or None
-        Share of the experts' weights dropped in training; unless given, 0.1 where classes are learned by
-        ``variant='nae'``, and none elsewhere. Nothing is dropped where ``additivity`` is asked for, and up to 256 rows.
-    encoder_dropout : float
-        Share of the hidden units dropped in training, with ``encoder='mlp'`` only.
-    weight_decay : float or None
-        Of AdamW; 0.1 unless given, and up to 1 where there are many pairs of features for every row.
-    learning_rate : float
-        Of AdamW. It stays until validation stops improving, then falls to zero.
-    batch_size, max_epochs, early_stopping_rounds : int or None
-        Rows of a step, most epochs, and epochs without progress on validation before stopping; chosen by the
-        number of rows unless given.
-    validation_size : float
-        Share of the rows held out to choose the best epoch: the rows are divided into so many equal parts as come
-        closest to it (two at least), and members hold out one each, in turn. Up to 256 rows, what a row holds decides
-        its part, so that a weight of 2 is the row twice.
-    validation : splitter, indices or None
-        Which rows to hold out instead: a scikit-learn splitter (its first split), indices or a mask.
-    time_limit : float or None
-        Seconds after which training stops at the end of an epoch, keeping the best.
-    feature_types : dict, list or None
-        'number', 'boolean' or 'category' by column name, or one word per column; inferred unless given.
-    callbacks : list of callables or None
-        Called after every epoch with the keywords ``epoch, n_epochs, loss, validation, additivity, seconds``; one
-        that returns True or 'stop' ends training.
-    verbose : bool
-        Show a progress bar.
-    warm_start : bool
-        Start the next fit from the weights of this one.
-    random_state : int, RandomState or None
-        Seed: the same seed gives the same model, bit for bit, on one machine.
-    n_jobs : int or None
-        Threads.
-    device : {'auto', 'cpu', 'cuda'}
-        Where to train.
 
     Attributes
     ----------
@@ -146,10 +63,10 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         *,
         class_weight: Any = None,
         positive_class: Any = None,
-        additivity: float | str | None = None,
-        variant: str = "nae",
-        encoder: str = "piecewise",
-        gate: str = "auto",
+        additivity: float | Literal["auto"] | None = None,
+        variant: Variant = "nae",
+        encoder: Encoder = "piecewise",
+        gate: Gate = "auto",
         n_experts: int | None = None,
         n_active: int | None = None,
         n_members: int = 8,
@@ -158,7 +75,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         n_blocks: int = 2,
         hidden_dim: int | None = None,
         gate_rank: int = 64,
-        normalization: str = "layer",
+        normalization: Normalization = "layer",
         variation_penalty: float = 0.1,
         output_penalty: float | None = None,
         context_penalty: float | None = None,
@@ -178,7 +95,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
-        device: str = "auto",
+        device: Device = "auto",
     ) -> None:
         self._store(locals())
 

@@ -13,12 +13,11 @@ from nae import metrics
 from nae.encoding import Cells
 from nae.estimators.fitting import Fitted, Run
 from nae.estimators.prepared import Prepared
+from nae.recipes import PATH
 from nae.training import TrainingConfig
 
-__all__ = ["TARGETS", "PathPoint", "Train", "fit_path", "most_additive"]
+__all__ = ["PathPoint", "Train", "fit_path", "most_additive"]
 
-TARGETS = (0.7, 0.8, 0.9, 0.95, 0.99)
-_SHARE = 0.25  # steps of a further point, as a share of the first fit's
 _ROWS = 20_000  # rows that tightness is measured on
 
 Train = Callable[[Prepared, Run], Fitted]
@@ -49,17 +48,17 @@ def fit_path(prepared: Prepared, run: Run, train: Train) -> tuple[Fitted, tuple[
     """
     config = prepared.settings.training
     limit, started = config.time_limit, time.monotonic()
-    share = None if limit is None else limit / (1 + _SHARE * len(TARGETS))
+    share = None if limit is None else limit / (1 + PATH.share * len(PATH.targets))
     first = train(prepared.with_training(replace(config, time_limit=share)), run)
     fits, points = [first], [_measure(first, None, prepared.cells)]
-    n_epochs = max(2, round(_SHARE * len(first.history)))
+    n_epochs = max(2, round(PATH.share * len(first.history)))
     penalty = config.initial_penalty
-    for i, target in enumerate(TARGETS):
+    for i, target in enumerate(PATH.targets):
         if fits[-1].history.was_asked_to_stop:
             break
         if target <= points[-1].additivity:
             continue
-        left = None if limit is None else (limit - (time.monotonic() - started)) / (len(TARGETS) - i)
+        left = None if limit is None else (limit - (time.monotonic() - started)) / (len(PATH.targets) - i)
         if left is not None and left <= 0:
             break
         further = _further(config, target, n_epochs=n_epochs, penalty=penalty, time_limit=left)
@@ -90,12 +89,12 @@ def _further(
         additivity=target,
         initial_penalty=penalty,
         time_limit=time_limit,
-        output_penalty=max(config.output_penalty, 0.01),
+        output_penalty=max(config.output_penalty, PATH.output_penalty),
         schedule="cosine",
         patience=None,
         max_epochs=n_epochs,
-        learning_rate=config.learning_rate / 2,
-        evaluate_every=min(config.evaluate_every, max(1, n_epochs // 8)),
+        learning_rate=config.learning_rate * PATH.learning_rate_share,
+        evaluate_every=min(config.evaluate_every, max(1, n_epochs // PATH.least_looks)),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nae.errors import ConfigError, did_you_mean
+from nae.recipes import NUMBERS
 
 __all__ = ["DEFAULT_SPACE", "Choice", "Range", "SearchSpace"]
 
@@ -18,9 +19,9 @@ class Range:
     low: float
     high: float
     default: float
-    """What the estimator does when nobody asks."""
+    """The value that the estimator has if the parameter is not given."""
     is_log: bool = True
-    """Factors, not differences, are alike along the range."""
+    """Whether it is sampled on a log scale."""
 
     def __post_init__(self) -> None:
         if not self.low <= self.default <= self.high or self.low == self.high:
@@ -101,12 +102,12 @@ DEFAULT_SPACE = SearchSpace(
     (
         Choice("additivity", (None, 0.7, 0.8, 0.9, 0.95), default=None),
         Choice("n_experts", (None, 4, 8, 16), default=None),
-        Range("learning_rate", 2e-3, 1.2e-2, default=5e-3),
-        Range("variation_penalty", 1e-3, 3.0, default=0.1),
-        Range("context_penalty", 5e-3, 1.0, default=0.05),
+        Range("learning_rate", 2e-3, 1.2e-2, default=NUMBERS.learning_rate),
+        Range("variation_penalty", 1e-3, 3.0, default=NUMBERS.variation_penalty),
+        Range("context_penalty", 5e-3, 1.0, default=NUMBERS.context_penalty),
         Choice("weight_decay", (None, 0.03, 0.1, 0.3, 1.0, 3.0), default=None),
         Choice("batch_size", (None, 256, 512, 1024), default=None),
         Choice("hidden_dim", (None, 16, 32, 64), default=None),
     )
 )
-"""What decides most, around the defaults."""
+"""The parameters that matter most, with ranges around their defaults."""
