@@ -7,7 +7,16 @@ from tests.architecture.layers import BASE, FORWARDING, GRAPH, Graph, reach
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 BEGIN, END = "<!-- begin of the graph -->", "<!-- end of the graph -->"
 GROUPS = {
-    "What an answer is made of": ("encoding", "links", "contributions", "recipes", "parameters", "presets", "datasets"),
+    "What an answer is made of": (
+        "encoding",
+        "links",
+        "contributions",
+        "recipes",
+        "parameters",
+        "selection",
+        "presets",
+        "datasets",
+    ),
     "The model": ("tables", "quality", "explanation", "metrics", "card"),
     "Learning": ("native", "network", "scanning", "training", "estimators", "tuning", "scale"),
     "Showing and handing on": ("plots", "interop", "export", "report", "serving"),

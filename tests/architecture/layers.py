@@ -19,6 +19,7 @@ GRAPH: Graph = {
     "links": (),
     "contributions": (),
     "recipes": (),
+    "selection": (),
     "parameters": ("recipes",),
     "presets": ("recipes",),
     "datasets": (),
@@ -38,10 +39,10 @@ GRAPH: Graph = {
     "scanning": ("links", "encoding", "quality"),
     "training": ("links", "encoding", "tables", "native", "network", "scanning"),
     "estimators": (
-        *("links", "contributions", "recipes", "parameters", "encoding", "tables", "quality", "explanation"),
-        *("metrics", "network", "scanning", "training"),
+        *("links", "contributions", "recipes", "parameters", "selection", "encoding", "tables", "quality"),
+        *("explanation", "metrics", "network", "scanning", "training"),
     ),
-    "tuning": ("recipes", "encoding", "plots", "estimators"),
+    "tuning": ("recipes", "selection", "encoding", "plots", "estimators"),
     "scale": ("encoding", "tables", "explanation", "scanning", "training", "estimators", "tuning"),
     "cli": (
         *("recipes", "parameters", "datasets", "encoding", "tables", "quality", "explanation", "card", "export"),

@@ -6,41 +6,13 @@ import pytest
 from nae import NAERegressor
 from nae.errors import DataError, NAEWarning
 from nae.estimators.fitting import Fitted, Run, fit_model
-from nae.estimators.path import PathPoint, most_additive
 from nae.estimators.prepared import Prepared
-
-
-def point(additivity: float, validation: float, standard_error: float = 0.1) -> PathPoint:
-    return PathPoint(
-        target=None,
-        additivity=additivity,
-        interaction_share=0.0,
-        cancellation=1.0,
-        tightness=1.0,
-        validation=validation,
-        standard_error=standard_error,
-    )
 
 
 def product(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
     X = random.uniform(-1, 1, (n_rows, 3))
     return X, np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * random.standard_normal(n_rows)
-
-
-def test_the_most_additive_point_within_one_standard_error_is_chosen() -> None:
-    points = [point(0.4, 1.00), point(0.7, 0.95), point(0.9, 1.04), point(0.99, 1.06)]
-    assert most_additive(points) == 2
-
-
-def test_the_standard_error_of_the_best_point_counts_not_that_of_the_others() -> None:
-    points = [point(0.4, 1.0, standard_error=0.01), point(0.9, 1.05, standard_error=9.0)]
-    assert most_additive(points) == 0
-
-
-def test_points_that_were_never_validated_are_not_chosen() -> None:
-    assert most_additive([point(0.4, float("nan")), point(0.7, 1.0), point(0.9, float("nan"))]) == 1
-    assert most_additive([point(0.4, float("nan"))]) == 0
 
 
 def test_a_callback_that_stops_a_fit_ends_the_path() -> None:

@@ -13,7 +13,7 @@ from nae._typing import Array
 from nae.errors import ConfigError, DataError, TrainingError
 from nae.tuning import DEFAULT_SPACE, Choice, Range, SearchSpace, Trial, TuningResult, tune
 from nae.tuning import study as module
-from nae.tuning.evaluation import Measured, Question
+from nae.tuning.evaluation import Measured, TuningProblem
 from nae.tuning.evaluation import evaluate as evaluate_trial
 from tests.tuning.calls import read_call
 
@@ -114,8 +114,8 @@ def test_a_trial_is_the_mean_of_its_seeds(tmp_path: Path) -> None:
 def test_seeds_that_share_validation_rows_do_not_make_the_loss_surer() -> None:
     X, y = make_rows()
     measured = [Measured(loss, standard_error=0.3, additivity=0.5, seconds=1.0) for loss in (1.0, 2.0, 3.0, 4.0)]
-    apart = Question(tiny(), X, y, {}, (0, 1, 2, 3)).average(measured, {}, 0)
-    shared = Question(tiny(), X, y, {"eval_set": (X, y)}, (0, 1, 2, 3)).average(measured, {}, 0)
+    apart = TuningProblem(tiny(), X, y, {}, (0, 1, 2, 3)).average(measured, {}, 0)
+    shared = TuningProblem(tiny(), X, y, {"eval_set": (X, y)}, (0, 1, 2, 3)).average(measured, {}, 0)
     assert (apart.standard_error, shared.standard_error) == (pytest.approx(0.15), pytest.approx(0.3))
     assert apart.seconds == 4.0
 
@@ -174,10 +174,10 @@ def test_a_diverged_trial_is_counted_and_the_study_goes_on(tmp_path: Path, monke
     X, y = make_rows()
     real = evaluate_trial
 
-    def evaluate(question: Any, params: Any, number: int) -> Trial:
+    def evaluate(problem: Any, params: Any, number: int) -> Trial:
         if number == 0:
             raise TrainingError("Training diverged")
-        return real(question, params, number)
+        return real(problem, params, number)
 
     monkeypatch.setattr(module, "evaluate", evaluate)
     result = tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=2)
@@ -235,7 +235,7 @@ def test_a_trial_of_a_living_process_is_left_to_it(tmp_path: Path, monkeypatch: 
     X, y = make_rows()
     asked = []
 
-    def evaluate(question: Any, params: Any, number: int) -> Trial:
+    def evaluate(problem: Any, params: Any, number: int) -> Trial:
         asked.append(params)
         if len(asked) == 1:  # another search begins before this trial ends
             tune(tiny(), X, y, folder=tmp_path, space=SPACE, n_trials=1)

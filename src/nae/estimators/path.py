@@ -4,7 +4,6 @@ The first point is a whole fit. Each further one goes on from the network before
 of its steps, so the path costs less than three fits.
 """
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,9 +13,10 @@ from nae.encoding import Cells
 from nae.estimators.fitting import Fitted, Run
 from nae.estimators.prepared import Prepared
 from nae.recipes import PATH
+from nae.selection import most_additive
 from nae.training import TrainingConfig
 
-__all__ = ["PathPoint", "Train", "fit_path", "most_additive"]
+__all__ = ["PathPoint", "Train", "fit_path"]
 
 _ROWS = 20_000  # rows that tightness is measured on
 
@@ -66,19 +66,13 @@ def fit_path(prepared: Prepared, run: Run, train: Train) -> tuple[Fitted, tuple[
         penalty = fitted.history.penalty or penalty
         fits.append(fitted)
         points.append(_measure(fitted, target, prepared.cells))
-    chosen = most_additive(points)
-    points[chosen] = replace(points[chosen], is_chosen=True)
-    return fits[chosen], tuple(points)
-
-
-def most_additive(points: list[PathPoint]) -> int:
-    """Return the position of the most additive point within one standard error of the best."""
-    known = [point for point in points if not math.isnan(point.validation)]
-    if not known:  # a callback ended it before validation was looked at
-        return 0
-    best = min(known, key=lambda point: point.validation)
-    within = [i for i, point in enumerate(points) if point.validation <= best.validation + best.standard_error]
-    return max(within, key=lambda i: points[i].additivity)
+    taken = most_additive(
+        [point.validation for point in points],
+        [point.standard_error for point in points],
+        [point.additivity for point in points],
+    )
+    points[taken] = replace(points[taken], is_chosen=True)
+    return fits[taken], tuple(points)
 
 
 def _further(

@@ -19,7 +19,7 @@ from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 from nae.tables.routing import SoftmaxRouting
 
-__all__ = ["context_parts", "few_rows", "raw_parts"]
+__all__ = ["context_parts", "raw_parts", "row_chunks"]
 
 _CHUNK = 2_000_000  # numbers an array over a chunk of rows may hold
 # Gauss-Legendre points on [0, 1]. What the quadrature misses is put back by `_close`.
@@ -27,7 +27,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 
-def few_rows(model: TableModel, cells: Cells) -> Iterator[tuple[slice, Cells]]:
+def row_chunks(model: TableModel, cells: Cells) -> Iterator[tuple[slice, Cells]]:
     """Yield the rows in chunks small enough for a square of features each."""
     width = max(model.gate.terms.shape[1], model.n_experts * model.n_outputs)
     per_row = model.n_features * (model.n_members * width + model.n_features * model.n_outputs)

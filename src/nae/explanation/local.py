@@ -13,7 +13,7 @@ from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns
 from nae.encoding.schema import Category
 from nae.errors import DataError, UserError, did_you_mean
-from nae.explanation.context import context_parts, few_rows
+from nae.explanation.context import context_parts, row_chunks
 from nae.explanation.own import own_effects
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
@@ -229,7 +229,7 @@ def _split(model: TableModel, cells: Cells, values: Array, own: Array, n_causes:
     statistics = require_statistics(model)
     if has_context(model):
         gate = MeanGate(model, statistics.gate_mean)
-        for rows, few in few_rows(model, cells):
+        for rows, few in row_chunks(model, cells):
             square = context_parts(gate, few, own[rows], statistics.typical)[1]
             square = square.transpose(0, 1, 3, 2)  # (B, F, O, cause)
             causes[rows], parts[rows] = _largest(square, n_causes)

@@ -46,7 +46,7 @@ def mean_effects(gate: MeanGate, cells: Cells, values: Array, weights: Array) ->
         pooled = _pool(rest[slots], count[slots])
         if feature.kind == "number":
             knots = slice(slots.start, slots.start + feature.n_values)
-            pooled[: feature.n_values] = _calm(rest[knots], count[knots])
+            pooled[: feature.n_values] = _smooth(rest[knots], count[knots])
         rest[slots] = pooled
     return np.asarray(curve + rest).clip(*gate.model.slot_bounds)  # rows between knots may exceed those of a knot
 
@@ -79,13 +79,13 @@ def _pool(means: Array, count: Array) -> Array:
     return np.asarray((count[:, None] * means + lacking * (count @ means / count.sum())) / (count[:, None] + lacking))
 
 
-def _calm(means: Array, count: Array) -> Array:
+def _smooth(means: Array, count: Array) -> Array:
     """Return local averages of means (knot, output) of so many rows; a knot with rows enough keeps its own."""
     at = np.cumsum(count) - count / 2  # in rows: where rows are many, neighbours are far
     first, last = np.searchsorted(at, at - _REACH, "right"), np.searchsorted(at, at + _REACH, "left")
-    calm = means.copy()
+    smooth = means.copy()
     for knot, near in enumerate(map(slice, first, last)):
         share = count[near] * (1 - np.abs(at[near] - at[knot]) / _REACH)
         if share.sum() > 0:
-            calm[knot] = share @ means[near] / share.sum()
-    return calm
+            smooth[knot] = share @ means[near] / share.sum()
+    return smooth

@@ -8,7 +8,7 @@ import numpy as np
 from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
 from nae.errors import DataError
-from nae.explanation.context import few_rows, raw_parts
+from nae.explanation.context import raw_parts, row_chunks
 from nae.explanation.members import agreement, member_contributions
 from nae.explanation.own import mean_effects, own_effects, variance
 from nae.explanation.reference import MeanGate, has_context, mean_terms
@@ -97,7 +97,7 @@ def _moments(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -> tuple
     """
     shape = (gate.model.n_features, gate.model.n_features, gate.model.n_outputs)
     raw_square, along, square = np.zeros(shape), np.zeros(shape), np.zeros((shape[0], 1, shape[2]))
-    for rows, part in few_rows(gate.model, cells):
+    for rows, part in row_chunks(gate.model, cells):
         raw, _, reference = raw_parts(gate, part)
         gap = (interpolate(mean, part) - reference)[:, :, None]  # (B, F, 1, O)
         raw_square += np.tensordot(weights[rows], raw**2, axes=1)

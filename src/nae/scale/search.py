@@ -12,12 +12,12 @@ from typing import Any
 from nae._optional import require
 from nae.scale.cluster import cause_of, connect
 from nae.tuning import DEFAULT_SPACE, SearchSpace, Trial, TuningResult
-from nae.tuning.evaluation import Measured, Question, measure
+from nae.tuning.evaluation import Measured, TuningProblem, measure
 from nae.tuning.study import (
     MEASURED,
     STUDY_NAME,
-    ask_question,
     count_finished,
+    make_problem,
     make_storage,
     note_process,
     open_study,
@@ -29,7 +29,7 @@ from nae.tuning.study import suggest as propose
 __all__ = ["tune_ray"]
 
 _OBJECTIVES = ("loss", "additivity")
-_SEED = "__seed__"  # which of the question's seeds a job takes; goes beside its parameters
+_SEED = "__seed__"  # which of the problem's seeds a job takes; goes beside its parameters
 
 
 def tune_ray(
@@ -69,16 +69,16 @@ def tune_ray(
         The address of the cluster. If None, a Ray is started on this machine.
     """
     fit_params = {"sample_weight": sample_weight, "eval_set": eval_set, "offset": offset}
-    question = ask_question(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
-    with connect(address), open_study(question, space, folder, seed=seed) as study:
+    problem = make_problem(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
+    with connect(address), open_study(problem, space, folder, seed=seed) as study:
         n_left = n_trials - count_finished(study)
         if n_left > 0:
             tune = require("ray.tune", extra="scale")
-            job = tune.with_resources(tune.with_parameters(_run_job, question=question), resources or {"cpu": 1})
+            job = tune.with_resources(tune.with_parameters(_run_job, problem=problem), resources or {"cpu": 1})
             tuner = tune.Tuner(
                 job,
                 tune_config=tune.TuneConfig(
-                    search_alg=_search(question, space, folder, seed=seed, on_trial=on_trial),
+                    search_alg=_search(problem, space, folder, seed=seed, on_trial=on_trial),
                     num_samples=n_left * n_seeds,
                     max_concurrent_trials=n_parallel,
                     time_budget_s=time_limit,
@@ -90,7 +90,7 @@ def tune_ray(
             if results.num_errors == len(results):
                 error = results.errors[0]
                 raise cause_of(error) from error
-        return read_result(study, question)
+        return read_result(study, problem)
 
 
 @contextmanager
@@ -106,9 +106,9 @@ def _quiet() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _run_job(config: Mapping[str, Any], question: Question) -> dict[str, float]:
+def _run_job(config: Mapping[str, Any], problem: TuningProblem) -> dict[str, float]:
     params = {name: value for name, value in config.items() if name != _SEED}
-    return asdict(measure(question, params, question.seeds[config[_SEED]]))
+    return asdict(measure(problem, params, problem.seeds[config[_SEED]]))
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ class _Group:
 
 
 def _search(
-    question: Question,
+    problem: TuningProblem,
     space: SearchSpace,
     folder: str | Path,
     *,
@@ -139,7 +139,7 @@ def _search(
 ) -> Any:
     """Return Ray's search algorithm for Optuna, which writes to the file of the study."""
     module = require("ray.tune.search.optuna", extra="scale")
-    n_seeds = len(question.seeds)
+    n_seeds = len(problem.seeds)
     groups: list[_Group] = []
 
     class Search(module.OptunaSearch):  # type: ignore[misc, name-defined]
@@ -163,7 +163,7 @@ def _search(
                 super().on_trial_complete(first, error=group.has_failed)
                 return
             asked = self._ot_trials[first]
-            trial = question.average([group.measured[job] for job in group.jobs], group.params, asked.number)
+            trial = problem.average([group.measured[job] for job in group.jobs], group.params, asked.number)
             for name in MEASURED:
                 asked.set_user_attr(name, getattr(trial, name))
             super().on_trial_complete(first, {name: getattr(trial, name) for name in _OBJECTIVES})

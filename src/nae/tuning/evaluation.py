@@ -16,7 +16,7 @@ from nae.encoding.target import to_array
 from nae.errors import DataError, NAEWarning
 from nae.tuning.trials import Trial
 
-__all__ = ["PASSING", "Measured", "Question", "evaluate", "measure"]
+__all__ = ["PASSING", "Measured", "TuningProblem", "evaluate", "measure"]
 
 
 PASSING = frozenset({"callbacks", "verbose", "n_jobs", "device"})
@@ -36,7 +36,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class TuningProblem:
     """What is to be tuned on which rows."""
 
     estimator: Any
@@ -93,20 +93,20 @@ class Question:
         )
 
 
-def evaluate(question: Question, params: Mapping[str, Any], number: int) -> Trial:
+def evaluate(problem: TuningProblem, params: Mapping[str, Any], number: int) -> Trial:
     """Fit with ``params`` once per seed and return the trial."""
-    return question.average([measure(question, params, seed) for seed in question.seeds], params, number)
+    return problem.average([measure(problem, params, seed) for seed in problem.seeds], params, number)
 
 
-def measure(question: Question, params: Mapping[str, Any], seed: Any) -> Measured:
+def measure(problem: TuningProblem, params: Mapping[str, Any], seed: Any) -> Measured:
     """Fit with ``params`` and one seed, and return how it did."""
     from sklearn.base import clone
 
     started = time.monotonic()
-    estimator = clone(question.estimator).set_params(**{"random_state": seed, **params})
+    estimator = clone(problem.estimator).set_params(**{"random_state": seed, **params})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NAEWarning)  # a dial out of reach shows in the measured additivity
-        estimator.fit(question.X, question.y, **question.fit_params)
+        estimator.fit(problem.X, problem.y, **problem.fit_params)
     loss, error = estimator.history_.best_validation, estimator.history_.standard_error
     if loss is None:
         n_rows = estimator.model_.training.n_rows

@@ -10,7 +10,7 @@ from typing import Any
 from nae._optional import require
 from nae._processes import is_gone, this_process
 from nae.errors import ConfigError, TrainingError
-from nae.tuning.evaluation import PASSING, Question, evaluate
+from nae.tuning.evaluation import PASSING, TuningProblem, evaluate
 from nae.tuning.space import DEFAULT_SPACE, Range, SearchSpace
 from nae.tuning.trials import Trial, TuningResult
 
@@ -18,8 +18,8 @@ __all__ = [
     "MEASURED",
     "STUDY_FILE",
     "STUDY_NAME",
-    "ask_question",
     "count_finished",
+    "make_problem",
     "make_storage",
     "note_process",
     "open_study",
@@ -84,19 +84,19 @@ def tune(
         All trials, the front among them, and the one to take.
     """
     fit_params = {"sample_weight": sample_weight, "eval_set": eval_set, "offset": offset}
-    question = ask_question(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
+    problem = make_problem(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
     started = time.monotonic()
-    with open_study(question, space, folder, seed=seed) as study:
+    with open_study(problem, space, folder, seed=seed) as study:
         for _ in range(n_trials - count_finished(study)):
-            _run_trial(study, question, space, on_trial)
+            _run_trial(study, problem, space, on_trial)
             if time_limit is not None and time.monotonic() - started > time_limit:
                 break
-        return read_result(study, question)
+        return read_result(study, problem)
 
 
-def ask_question(
+def make_problem(
     estimator: Any, X: Any, y: Any, space: SearchSpace, *, fit_params: Mapping[str, Any], n_seeds: int, seed: int
-) -> Question:
+) -> TuningProblem:
     """Return what is to be tuned; all trials share the seeds, so that they validate on the same rows."""
     from sklearn.base import clone
 
@@ -109,7 +109,7 @@ def ask_question(
     if one.random_state is None:
         one.set_params(random_state=seed)
     given = {name: value for name, value in fit_params.items() if value is not None}
-    return Question(one, X, y, given, _seeds(one.random_state, n_seeds))
+    return TuningProblem(one, X, y, given, _seeds(one.random_state, n_seeds))
 
 
 def _seeds(first: Any, count: int) -> tuple[Any, ...]:
@@ -120,7 +120,7 @@ def _seeds(first: Any, count: int) -> tuple[Any, ...]:
 
 
 @contextmanager
-def open_study(question: Question, space: SearchSpace, folder: str | Path, *, seed: int) -> Iterator[Any]:
+def open_study(problem: TuningProblem, space: SearchSpace, folder: str | Path, *, seed: int) -> Iterator[Any]:
     """Yield the study kept in a folder, begun with the defaults where there is none."""
     optuna = require("optuna", extra="tune")
     verbosity = optuna.logging.get_verbosity()
@@ -134,7 +134,7 @@ def open_study(question: Question, space: SearchSpace, folder: str | Path, *, se
             directions=["minimize", "maximize"],
             sampler=optuna.samplers.TPESampler(seed=proposal_seed(folder, seed)),
         )
-        _check_same(study, question, space, folder)
+        _check_same(study, problem, space, folder)
         _take_up_again(study)
         if not study.get_trials(deepcopy=False):
             study.enqueue_trial(space.defaults(), user_attrs={_PROCESS: this_process()})
@@ -189,19 +189,21 @@ def suggest(space: SearchSpace, trial: Any) -> dict[str, Any]:
     }
 
 
-def read_result(study: Any, question: Question) -> TuningResult:
+def read_result(study: Any, problem: TuningProblem) -> TuningResult:
     """Return the trials of a study."""
     finished = study.get_trials(deepcopy=False)
     trials = tuple(_read_trial(trial) for trial in finished if trial.state.name == "COMPLETE")
     n_failed = sum(map(_has_failed, finished))
-    return TuningResult(type(question.estimator).__name__, trials, n_failed, question.given)
+    return TuningResult(type(problem.estimator).__name__, trials, n_failed, problem.given)
 
 
-def _run_trial(study: Any, question: Question, space: SearchSpace, on_trial: Callable[[Trial], None] | None) -> None:
+def _run_trial(
+    study: Any, problem: TuningProblem, space: SearchSpace, on_trial: Callable[[Trial], None] | None
+) -> None:
     asked = study.ask()
     note_process(asked)
     try:
-        trial = evaluate(question, suggest(space, asked), asked.number)
+        trial = evaluate(problem, suggest(space, asked), asked.number)
     except BaseException as error:
         is_interrupted = not isinstance(error, Exception)  # Ctrl-C says nothing about the settings
         asked.set_user_attr(_INTERRUPTED, is_interrupted)
@@ -224,15 +226,15 @@ def _read_trial(trial: Any) -> Trial:
     return Trial(trial.number, dict(trial.params), loss=loss, additivity=additivity, **measured)
 
 
-def _check_same(study: Any, question: Question, space: SearchSpace, folder: str | Path) -> None:
+def _check_same(study: Any, problem: TuningProblem, space: SearchSpace, folder: str | Path) -> None:
     """Note what a new study is about; complain if an old one is about something else."""
     about = {
-        "estimator": type(question.estimator).__name__,
+        "estimator": type(problem.estimator).__name__,
         "space": repr(space),
-        "settings": repr(_fixed(question.estimator, space)),
-        "seeds": repr(question.seeds),
-        "table": question.fingerprint(),
-        "weights or validation rows": question.fingerprint_of_rest(),
+        "settings": repr(_fixed(problem.estimator, space)),
+        "seeds": repr(problem.seeds),
+        "table": problem.fingerprint(),
+        "weights or validation rows": problem.fingerprint_of_rest(),
     }
     for name, value in about.items():
         before = study.user_attrs.get(name)

@@ -6,6 +6,7 @@ from typing import Any
 
 from nae.errors import TrainingError
 from nae.plots import FrontierPoint, frontier
+from nae.selection import most_additive
 
 __all__ = ["Trial", "TuningResult", "code"]
 
@@ -61,9 +62,13 @@ class TuningResult:
     @property
     def chosen(self) -> Trial:
         """The most additive trial within one standard error of the best."""
-        best = self.best
-        within = [trial for trial in self.trials if trial.loss <= best.loss + best.standard_error]
-        return max(within, key=lambda trial: (trial.additivity, -trial.loss))
+        return self.trials[
+            most_additive(
+                [trial.loss for trial in self.trials],
+                [trial.standard_error for trial in self.trials],
+                [trial.additivity for trial in self.trials],
+            )
+        ]
 
     @property
     def front(self) -> tuple[Trial, ...]:
