@@ -55,9 +55,7 @@ def company(port: int, request: bytes, given: Company) -> Iterator[Seen]:
             raise RuntimeError("the company did not come")
         yield seen
     finally:
-        process.stdin.close()  # which ends it
-        found = process.stdout.readline()
-        process.wait(timeout=30)
+        found, _ = process.communicate(timeout=30)  # which closes its input, and ends it
     for name, value in json.loads(found).items():
         setattr(seen, name, value)
 

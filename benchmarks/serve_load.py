@@ -173,8 +173,8 @@ def make_bodies(table: Any, predict: Predict, n_rows: int) -> list[tuple[bytes, 
     for i in range(N_BODIES):
         rows = table.sample(n_rows, random_state=i)
         content = json.dumps({"rows": rows.to_dict("records")}).encode()
-        head = f"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
-        bodies.append((f"{head}\r\n\r\n".encode() + content, predict(rows)))
+        lines = ["Host: localhost", "Content-Type: application/json", f"Content-Length: {len(content)}", "", ""]
+        bodies.append(("\r\n".join(["POST /predict HTTP/1.1", *lines]).encode() + content, predict(rows)))
     return bodies
 
 
