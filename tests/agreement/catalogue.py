@@ -150,7 +150,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "booleans as levels": leveled("True", "False", column=np.array([True, False])),
     "booleans and none as levels": leveled("True", "False", column=np.array([True, False, None], object)),
 }
-HALF = {"onnx": "ONNX holds Unicode text alone", "sql": "SQL holds Unicode text alone"}
+HALF = {"onnx": "ONNX holds valid Unicode only", "sql": "SQL holds valid Unicode only"}
 # Models that some evaluator cannot have: the shape, and what the error of each such evaluator must say.
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "knots farther apart than the largest number": ({"features": knotted(-HUGE, HUGE)}, {"archive": "numbers up to"}),
@@ -162,7 +162,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "a feature without a name": ({"features": numbers("")}, {"onnx": "cannot be called ''", "sql": "rename ''"}),
     "names that differ by case": (
         {"features": numbers("Age", "age")},
-        {"sql": "tell columns apart by upper and lower"},
+        {"sql": "must differ in more than case"},
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Models elsewhere: ONNX, C, SQL and JSON, each with scores, contributions and bounds."""
+"""Models for other runtimes: ONNX, C, SQL and JSON, each with scores, contributions and bounds."""
 
 from nae.export.c import CSource, to_c, write_c
 from nae.export.json import to_json, write_json

@@ -1,4 +1,4 @@
-"""A model as C: one header and one source file, C99, without allocation and without anything but the maths library."""
+"""A model as C: one header and one source file. They are C99, allocate no memory and need only the maths library."""
 
 import os
 import re
@@ -24,7 +24,7 @@ _KEYWORDS = frozenset(
         "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
     }
 )  # fmt: skip
-# What the header's readers may not call a field: later words of C, those of C++, and macros of the headers in use.
+# Names that a field cannot have: keywords of later C and of C++, and macros of the headers in use.
 _TAKEN = _KEYWORDS | frozenset(
     {
         "NAN", "INFINITY", "NULL", "HUGE_VAL", "asm", "linux", "unix",
@@ -41,7 +41,7 @@ _TAKEN = _KEYWORDS | frozenset(
 
 @dataclass(frozen=True)
 class CSource:
-    """The two files of a model, and the C name of every feature's field."""
+    """The two files of a model, and the C name of the field of each feature."""
 
     header: str
     source: str
@@ -49,14 +49,14 @@ class CSource:
 
 
 def to_c(model: Any, name: str = "model") -> CSource:
-    """Return a model (or a fitted estimator) as C.
+    """Return a model, or the model of a fitted estimator, as C.
 
     Parameters
     ----------
     model
         A TableModel or a fitted estimator.
     name
-        What everything is called: ``<name>_row``, ``<name>_result``, ``<name>_predict``. A C identifier.
+        A C identifier that begins all names: ``<name>_row``, ``<name>_result``, ``<name>_predict``.
     """
     found = lowered(model)
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS:
@@ -75,7 +75,7 @@ def write_c(model: Any, folder: str | os.PathLike[str], *, name: str = "model") 
 
 
 def _field_names(names: tuple[str, ...], big: str) -> tuple[str, ...]:
-    """Return a C identifier per feature, as near to its name as C and C++ allow; ``big`` begins the header's macros."""
+    """Return a C identifier for each feature, similar to its name. ``big`` is how the macros of the header begin."""
     taken = _TAKEN | {f"{big}_{end}" for end in ("H", "FEATURES", "OUTPUTS", "PREDICTIONS")}
     found: list[str] = []
     for name in names:
@@ -117,8 +117,8 @@ typedef struct {{
     double score[{big}_OUTPUTS]; /* intercept plus the sum of the contributions */
     double prediction[{big}_PREDICTIONS]; /* {meaning} */
     double contribution[{big}_FEATURES][{big}_OUTPUTS];
-    double lower[{big}_FEATURES][{big}_OUTPUTS]; /* the least this value can contribute in any context */
-    double upper[{big}_FEATURES][{big}_OUTPUTS]; /* and the most */
+    double lower[{big}_FEATURES][{big}_OUTPUTS]; /* the smallest contribution of this value in any context */
+    double upper[{big}_FEATURES][{big}_OUTPUTS]; /* the largest contribution of this value in any context */
 }} {name}_result;
 
 void {name}_predict(const {name}_row *row, {name}_result *result);
@@ -146,10 +146,10 @@ def _source(model: Lowered, name: str, fields: tuple[str, ...]) -> str:
 
 
 def _text(value: str) -> str:
-    """Return a C string literal of ASCII characters alone."""
+    """Return a C string literal that consists of ASCII characters."""
     content = value.encode("utf-8", "surrogatepass")
     if b"\0" in content:
-        raise UserError(f"A level that holds a null character cannot be written in C; {value!r} does.")
+        raise UserError(f"C cannot hold a level with a null character; got {value!r}.")
     plain = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.,:;()[]<>=!&/*%#@")
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in content) + '"'
 
@@ -183,7 +183,9 @@ def _lookups(model: Lowered, fields: tuple[str, ...], name: str) -> str:
 def _category(feature: Category, i: int, field: str, first: int, out: list[str]) -> str:
     names = [*feature.levels, *feature.rare]
     slots = [*range(len(feature.levels)), *([len(feature.levels)] * len(feature.rare))]
-    texts = ",".join(_text(level) for level in names) or '""'  # no level at all: C has no empty arrays
+    texts = (
+        ",".join(_text(level) for level in names) or '""'
+    )  # C has no empty arrays, so a category without levels gets one text
     out.append(f"static const char *const levels_{i}[] = {{{texts}}};")
     out.append(f"static const int slots_{i}[] = {{{','.join(map(str, slots)) or '0'}}};")
     call = f"locate_text(row->{field}, levels_{i}, slots_{i}, {len(names)}, {feature.n_values})"

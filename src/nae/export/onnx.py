@@ -1,7 +1,7 @@
-"""A model as ONNX: one input per feature; scores, predictions, contributions and bounds as outputs.
+"""A model as ONNX. It has one input per feature; its outputs are scores, predictions, contributions and bounds.
 
-Numbers are float64 of shape (row, 1), NaN for missing; categories are strings, ``MISSING_TOKEN`` for missing. Where
-only some experts are active, two logits that differ by rounding alone may be ordered differently than here.
+Numbers are float64 of shape (row, 1), with NaN for missing values. Categories are strings, with ``MISSING_TOKEN`` for
+missing values. If only some experts are active, logits that are equal up to rounding may be ordered differently.
 """
 
 import json
@@ -28,14 +28,14 @@ _OPSET, _ML_OPSET, _IR = 17, 3, 9
 
 
 def to_onnx(model: Any, *, missing: str = MISSING_TOKEN) -> bytes:
-    """Return a model (or a fitted estimator) as the bytes of an ONNX file.
+    """Return a model, or the model of a fitted estimator, as the bytes of an ONNX file.
 
     Parameters
     ----------
     model
         A TableModel or a fitted estimator.
     missing
-        The text that stands for a missing category; no level may be called so.
+        The text that stands for a missing category. It must not be a level.
 
     Returns
     -------
@@ -56,12 +56,12 @@ def to_onnx(model: Any, *, missing: str = MISSING_TOKEN) -> bytes:
 
 
 def write_onnx(model: Any, path: str | os.PathLike[str], *, missing: str = MISSING_TOKEN) -> None:
-    """Write :func:`to_onnx` to a file."""
+    """Write the result of :func:`to_onnx` to a file."""
     write_whole(path, to_onnx(model, missing=missing))
 
 
 class _Builder:
-    """Collects nodes and constants; every method returns the name of what it computed."""
+    """Collects nodes and constants. A method returns the names of the values that its nodes compute."""
 
     def __init__(self, model: Lowered, missing: str) -> None:
         from onnx import TensorProto, helper, numpy_helper
@@ -283,7 +283,7 @@ EMITTERS: dict[type[Step], Callable[..., tuple[str, ...]]] = {
     OneExpert: _Builder.one_expert,
     Mix: _Builder.mix,
 }
-"""Every step in ONNX: it takes the names of what the step before it computed, and returns those of its own."""
+"""Every step in ONNX, given the names of the values that the step before it computes."""
 _LINKS: dict[str, Callable[[_Builder], tuple[str, int]]] = {
     "identity": lambda builder: builder.predictions("Identity"),
     "log": lambda builder: builder.predictions("Exp"),

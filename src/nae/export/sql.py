@@ -1,4 +1,4 @@
-"""A model as SQL for DuckDB: a few tables, and one query that turns rows into contributions, scores and predictions."""
+"""A model as SQL for DuckDB: a few tables, and one query for contributions, bounds, scores and predictions."""
 
 import os
 from dataclasses import dataclass
@@ -14,36 +14,37 @@ from nae.tables.lowered import Lowered
 
 __all__ = ["SqlText", "to_sql", "write_sql"]
 
-_REALS = ("FLOAT", "DOUBLE")  # types whose numbers may have a point
+_REALS = ("FLOAT", "DOUBLE")  # types of numbers that may have a decimal point
 
 
 @dataclass(frozen=True)
 class SqlText:
-    """Statements that make the model's tables, and the query that reads them."""
+    """The statements that make the tables of the model, and the query that reads them."""
 
     tables: str
     query: str
 
 
 def to_sql(model: Any, *, table: str = "rows", key: str = "id", prefix: str = "nae") -> SqlText:
-    """Return a model (or a fitted estimator) as SQL for DuckDB.
+    """Return a model, or the model of a fitted estimator, as SQL for DuckDB.
 
     Parameters
     ----------
     model
         A TableModel or a fitted estimator.
     table
-        The table of rows to predict, with a column per feature: numbers (NULL or NaN for missing) and text.
+        The name of the table of rows. It has one column per feature: numbers (NULL or NaN if missing) or text.
     key
-        Its column that tells the rows apart.
+        The name of its key column.
     prefix
-        What the model's tables begin with.
+        How the names of the model's tables begin.
 
     Returns
     -------
     SqlText
-        The query gives a line per row, output and feature: ``contribution``, ``lower``, ``upper``, and the row's
-        ``score`` and ``prediction`` (for classes: of probability of the output; for two classes of the second).
+        The query returns one line per row, output and feature, with ``contribution``, ``lower`` and ``upper``, and
+        with the ``score`` and ``prediction`` of the row. For classifiers, the prediction is the output's probability;
+        for two classes, it is the probability of the second.
     """
     found = lowered(model)
     require_unicode(found, "SQL")
@@ -60,7 +61,7 @@ def to_sql(model: Any, *, table: str = "rows", key: str = "id", prefix: str = "n
 def write_sql(
     model: Any, path: str | os.PathLike[str], *, table: str = "rows", key: str = "id", prefix: str = "nae"
 ) -> tuple[Path, Path]:
-    """Write the tables to ``path`` and the query beside it (``.query.sql``); return both paths."""
+    """Write the tables to ``path`` and the query to a second file (``.query.sql``). Return both paths."""
     found = to_sql(model, table=table, key=key, prefix=prefix)
     tables = Path(path)
     query = tables.with_suffix(".query.sql")
@@ -70,22 +71,24 @@ def write_sql(
 
 
 def _check_names(names: tuple[str, ...], key: str) -> None:
-    folded = [name.casefold() for name in names]  # SQL's names do not tell a from A
+    folded = [name.casefold() for name in names]  # names in SQL do not depend on case
     if key.casefold() in folded:
         raise UserError(f"key must not be a feature; got {key!r}.")
     if "" in folded:
-        raise UserError("SQL has no columns without a name; rename '' before fit.")
+        raise UserError("A column in SQL must have a name; rename '' before fit.")
     twice = next((name for name in names if folded.count(name.casefold()) > 1), None)
     if twice is not None:
-        raise UserError(f"SQL cannot tell columns apart by upper and lower case; rename {twice!r} before fit.")
+        raise UserError(f"Columns in SQL must differ in more than case; rename {twice!r} before fit.")
 
 
 def _text(value: str) -> str:
-    return "'" + value.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"  # no text literal holds the last one
+    return (
+        "'" + value.replace("'", "''").replace("\0", "' || chr(0) || '") + "'"
+    )  # a text literal cannot hold a null character
 
 
 def _schema_tables(model: Lowered, prefix: str) -> str:
-    """Return intervals between knots and the slots of levels, and each feature's slots of missing and unseen values."""
+    """Return the tables of knots, of levels, and of each feature's slots for missing and unseen values."""
     knots, levels, features = [], [], []
     for i, feature in enumerate(model.schema.features):
         first = int(model.schema.offsets[i])
@@ -130,7 +133,7 @@ def _inputs(model: Lowered, table: str, key: str) -> str:
 
 
 def _as_level(column: str) -> str:
-    """Return a column as the model writes levels: true as True, 1.0 as 1, NaN as missing."""
+    """Return the text of a column as the model writes levels: true as True, 1.0 as 1, NaN as missing."""
     text = f"CAST({column} AS VARCHAR)"
     cases = {"BOOLEAN": f"upper({text}[1]) || {text}[2:]"} | {kind: _real_level(text, kind) for kind in _REALS}
     whens = " ".join(f"WHEN '{kind}' THEN {then}" for kind, then in cases.items())
@@ -138,16 +141,17 @@ def _as_level(column: str) -> str:
 
 
 def _real_level(text: str, kind: str) -> str:
-    """Return the text of a float as the model writes it: whole numbers without a point or an exponent."""
+    """Return the text of a float as the model writes it: whole numbers have neither a point nor an exponent."""
     value = f"TRY_CAST({text} AS {kind})"
     whole = f"TRY_CAST({value} AS HUGEINT)"
     return f"CASE WHEN isnan({value}) THEN NULL WHEN {whole} = {value} THEN CAST({whole} AS VARCHAR) ELSE {text} END"
 
 
 def _cells(prefix: str) -> str:
-    """Return slot and fraction of every value: the last knot at or below it, the first for values below all.
+    """Return the query for slot and fraction of every value.
 
-    What a missing number (NULL) is joined with differs between versions of DuckDB, so its slot is not asked for.
+    The slot of a number is that of the last knot at or below it, after the number was clipped to the knots. Versions of
+    DuckDB join a missing number (NULL) with different knots, so the slot of a missing number does not use the join.
     """
     return f"""ends AS (
   SELECT feature, MIN(low) AS first, MAX(low) AS last FROM {quoted(prefix + "_knots")} GROUP BY feature
@@ -188,7 +192,7 @@ ORDER BY c.id, c.output, c.feature
 
 _SHARES = """(SELECT *, exp(score - most) / SUM(exp(score - most)) OVER (PARTITION BY id) AS probability
   FROM (SELECT *, MAX(score) OVER (PARTITION BY id) AS most FROM scores))"""
-# Of every link the prediction, and where it is read from.
+# For every link, the prediction and the query it is read from.
 _LINKS = {
     "identity": ("s.score", "scores"),
     "log": ("exp(s.score)", "scores"),

@@ -1,1 +1,1 @@
-"""Other packages' formats, one module each, imported where they are used."""
+"""The formats of other packages. Each has a module, which is imported when it is used."""

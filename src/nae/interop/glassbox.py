@@ -1,6 +1,6 @@
-"""The models in interpret's extension group ``interpret_ext_glassbox``.
+"""Models for the extension group ``interpret_ext_glassbox`` of interpret.
 
-interpret imports this module whenever its extensions are loaded, so torch is met only when a model is fitted.
+interpret imports this module when it loads its extensions, so torch is imported only when a model is fitted.
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ __all__ = ["GlassboxClassifier", "GlassboxRegressor"]
 
 
 class _Glassbox:
-    """An estimator behind the few methods that interpret asks for; its parameters are those of the estimator."""
+    """An estimator with the methods that interpret requires. It takes the parameters of the estimator."""
 
     explainer_type: ClassVar[str] = "model"
     available_explanations: ClassVar[list[str]] = ["global", "local"]
@@ -25,7 +25,7 @@ class _Glassbox:
         self.parameters = parameters
 
     def fit(self, X: Any, y: Any, **options: Any) -> Self:
-        """Fit the estimator, which is then found as ``estimator_``."""
+        """Fit the estimator and store it as ``estimator_``."""
         estimator = getattr(import_module("nae"), self.estimator_name)
         self.estimator_ = estimator(**self.parameters).fit(X, y, **options)
         return self
@@ -35,12 +35,12 @@ class _Glassbox:
         return self.estimator_.predict(X)
 
     def explain_global(self, name: str | None = None) -> GlobalExplanation:
-        """Return what the model does with every feature."""
+        """Return the effect of every feature at each of its values."""
         found: GlobalExplanation = self.estimator_.explain_global(name=name)
         return found
 
     def explain_local(self, X: Any, y: Any = None, name: str | None = None) -> LocalExplanation:
-        """Return every contribution of the rows."""
+        """Return the contributions of the rows."""
         found: LocalExplanation = self.estimator_.explain_local(X, y, name=name)
         return found
 

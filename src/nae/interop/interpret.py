@@ -1,4 +1,4 @@
-"""Explanations in the dictionaries, tables and figures of interpret (interpretml) 0.7; it need not be installed."""
+"""Explanations as the dictionaries, tables and figures of interpret (interpretml) 0.7, which need not be installed."""
 
 from importlib.util import find_spec
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = ["data_of", "figure_of", "selector_of"]
 
 
 def selector_of(explanation: Any) -> Any:
-    """Return the selector: a pandas frame for interpret up to 0.7, plain columns and records after it."""
+    """Return the selector: a pandas frame for interpret up to 0.7, columns and records for later versions."""
     if isinstance(explanation, GlobalExplanation):
         columns = _global_columns(explanation)
     else:
@@ -31,7 +31,7 @@ def selector_of(explanation: Any) -> Any:
 
 
 def data_of(explanation: Any, key: int | None) -> Any:
-    """Return interpret's dictionary of an entry, of the overview (None) or of everything (-1)."""
+    """Return the dictionary of one entry, of the overview (None) or of everything (-1)."""
     is_global = isinstance(explanation, GlobalExplanation)
     if key is None:
         return _overview(explanation) if is_global else None  # rows have no overview
@@ -43,7 +43,7 @@ def data_of(explanation: Any, key: int | None) -> Any:
 
 
 def figure_of(explanation: Any, key: int | None) -> Any:
-    """Return a plotly figure of an entry, or of the overview; None where there is none."""
+    """Return a plotly figure of one entry or of the overview, or None if there is no figure."""
     if isinstance(explanation, LocalExplanation):
         if key is None:
             return None
@@ -105,7 +105,7 @@ def _global_data(explanation: GlobalExplanation, key: int) -> dict[str, Any]:
 
 
 def _edges(numbers: Array) -> list[float]:
-    """Return the borders between knots: interpret draws a step from border to border."""
+    """Return the borders between knots. interpret draws a step from border to border."""
     middle = (numbers[1:] + numbers[:-1]) / 2
     return [float(numbers[0]), *middle.tolist(), float(numbers[-1])]
 
@@ -133,7 +133,7 @@ def _local_data(explanation: LocalExplanation, key: int) -> dict[str, Any]:
 
 
 def _perf(explanation: LocalExplanation, row: int) -> dict[str, Any]:
-    """Return prediction and truth of a row; classes by position, as interpret's pages expect."""
+    """Return the prediction and the actual target of a row. Classes are given by position, as interpret expects."""
     prediction = explanation.prediction[row]
     truth = None if explanation.target is None else explanation.target[row]
     if not explanation.classes:
@@ -160,7 +160,7 @@ def _perf(explanation: LocalExplanation, row: int) -> dict[str, Any]:
 
 
 def _figure_of_outputs(explanation: GlobalExplanation, feature: FeatureShape) -> Any:
-    """Return the mean effects on all outputs, a line each."""
+    """Return a figure with one line per output: the mean effect on it."""
     figure = new_figure(title=feature.name, note="mean effect on every output")
     kept = [at for at, role in enumerate(feature.roles) if role == "value" or not feature.is_number]
     x = feature.numbers[kept] if feature.is_number else [plain(feature.labels[at]) for at in kept]

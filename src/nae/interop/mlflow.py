@@ -1,4 +1,4 @@
-"""Models in MLflow: a ``pyfunc`` flavour made of the model file and this module, which reads it. Nothing is pickled."""
+"""Models in MLflow: a ``pyfunc`` flavour that consists of the model file. This module reads it. Nothing is pickled."""
 
 import os
 import tempfile
@@ -18,13 +18,13 @@ WHAT = ("prediction", "probabilities", "scores", "contributions", "lower", "uppe
 
 
 class PyfuncModel:
-    """What MLflow calls: ``predict(table)``, and with ``params={"what": ...}`` anything else the model says."""
+    """The object that MLflow calls. ``params={"what": ...}`` asks for another result than the prediction."""
 
     def __init__(self, model: TableModel) -> None:
         self.model = model
 
     def predict(self, data: Any, params: dict[str, Any] | None = None) -> AnyArray:
-        """Return predictions, or what ``params["what"]`` names: probabilities, scores, contributions, lower, upper."""
+        """Return predictions, or with ``params["what"]`` probabilities, scores, contributions, lower or upper."""
         what = (params or {}).get("what", "prediction")
         if what not in WHAT:
             raise UserError(f"what must be one of {list(WHAT)}; got {what!r}.")
@@ -39,7 +39,7 @@ class PyfuncModel:
 
 
 def save_model(model: Any, path: str | os.PathLike[str], **options: Any) -> None:
-    """Write a model (or a fitted estimator) as an MLflow model.
+    """Write a model, or the model of a fitted estimator, as an MLflow model.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _signature(model: TableModel) -> Any:
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 
-    columns: list[Any] = [  # MLflow's own annotation takes no list of ColSpec
+    columns: list[Any] = [  # the annotation of MLflow does not allow a list of ColSpec
         ColSpec(DataType.string if isinstance(feature, Category) else DataType.double, feature.name, required=False)
         for feature in model.schema.features
     ]
@@ -75,5 +75,5 @@ def _signature(model: TableModel) -> Any:
 
 
 def _load_pyfunc(path: str) -> PyfuncModel:
-    """Return the model of a file; MLflow looks for a function of this name."""
+    """Return the model in a file. MLflow looks for a function of this name."""
     return PyfuncModel(load(path))

@@ -1,4 +1,4 @@
-"""Contributions as features of another model, in scikit-learn's terms."""
+"""Contributions as features of another model: a transformer for scikit-learn."""
 
 from typing import Any, Self
 
@@ -19,14 +19,14 @@ class ContributionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     model
-        An estimator, fitted by :meth:`fit`; or a :class:`~nae.tables.TableModel`, used as it is.
+        An estimator, which :meth:`fit` fits, or a :class:`~nae.tables.TableModel`, which is used as it is.
     is_fitted : bool
-        Use the estimator as it is, too: :meth:`fit` then learns nothing.
+        If true, the estimator is used as it is, and :meth:`fit` learns nothing. Default: False.
 
     Attributes
     ----------
     model_
-        The model whose contributions are given out.
+        The model whose contributions are returned.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class ContributionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
         self.is_fitted = is_fitted
 
     def fit(self, X: Any, y: Any = None, **options: Any) -> Self:
-        """Fit the estimator; options such as ``sample_weight`` go to it."""
+        """Fit the estimator. Options such as ``sample_weight`` are passed on to it."""
         if self.model is None:
             raise ConfigError("ContributionTransformer needs a model: an estimator, or a TableModel.")
         if isinstance(self.model, TableModel) or self.is_fitted:
@@ -55,13 +55,13 @@ class ContributionTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
         return self
 
     def transform(self, X: Any) -> Array:
-        """Return the contributions, (row, feature), or (row, feature and output)."""
+        """Return the contributions, one column per feature, or per feature and output."""
         check_is_fitted(self)
         values = self.model_.contributions(X).values
         return np.asarray(values.reshape(len(values), -1))
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Return one name per column: 'contribution of x', or 'contribution of x to y' for several outputs."""
+        """Return the names of the columns: 'contribution of x', or for several outputs 'contribution of x to y'."""
         check_is_fitted(self)
         tables: TableModel = getattr(self.model_, "model_", self.model_)
         outputs = [f" to {name}" for name in tables.outputs] if tables.n_outputs > 1 else [""]

@@ -1,4 +1,4 @@
-"""The model after training: numpy tables, and everything that is read off them."""
+"""The model after training: numpy tables, and everything that is computed from them."""
 
 from nae.tables.archive import load, save
 from nae.tables.gates import GateTables

@@ -24,45 +24,47 @@ from nae.tables.summary import TrainingSummary
 
 __all__ = ["FORMAT", "describe", "load", "pack", "parse_archive", "read_archive", "save"]
 
-FORMAT = 1  # raise it when an older reader would misread the file; keep reading every older number
+FORMAT = 1  # raise the number when an older reader would misread the file; every older format must stay readable
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
 _STATISTICS = tuple(f"statistics.{item.name}" for item in fields(Statistics))
 
 
 def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> None:
-    """Write a model to ``path``, whole or not at all.
+    """Write a model to ``path``. The file is written completely or not at all.
 
     Parameters
     ----------
     model
         The model.
     path
-        Where to write; a file that is there is replaced once the new one is complete.
+        Path of the file. An existing file is replaced when the new one is complete.
     extra
-        JSON values to keep beside the model; :func:`read_archive` gives them back.
+        JSON values to store in the same file. :func:`read_archive` returns them.
     """
     write_whole(path, pack(model, extra=extra))
 
 
 def pack(model: TableModel, *, extra: dict[str, Any] | None = None) -> bytes:
-    """Return the bytes of a model's file."""
+    """Return the content of a model file."""
     header, arrays = describe(model)
     header["extra"] = extra or {}
     try:
-        text = json.dumps(header, allow_nan=False)  # ASCII: any text survives, even half a surrogate pair
+        text = json.dumps(header, allow_nan=False)  # ASCII holds any text, even half a surrogate pair
     except (TypeError, ValueError) as error:
         raise FormatError(
-            f"A model file holds JSON values only; the training summary or extra do not ({error})."
+            f"A model file holds JSON values only; the training summary or extra holds something else ({error})."
         ) from None
     content = write_container({"nae": text, "nae_sha256": _digest(text.encode())}, arrays)
     if len(content) - sum(array.nbytes for array in arrays.values()) > MAX_HEADER:
-        raise FormatError(f"The header of a model file has at most {MAX_HEADER} bytes; these levels need more.")
-    parse_archive(content)  # what could not be read again is never written
+        raise FormatError(
+            f"The header of a model file has at most {MAX_HEADER} bytes; the levels of this model need more."
+        )
+    parse_archive(content)  # never write a file that could not be read again
     return content
 
 
 def describe(model: TableModel) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """Return the header of a model's file, as JSON values, and its arrays by name."""
+    """Return the header of a model file as JSON values, and its arrays by name."""
     arrays = _arrays_of(model)
     return _header_of(model, arrays), arrays
 
@@ -73,7 +75,7 @@ def load(path: str | os.PathLike[str]) -> TableModel:
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[TableModel, dict[str, Any]]:
-    """Return the model in a file and whatever was saved beside it."""
+    """Return the model in a file, and the values that were saved as ``extra``."""
     container = read_container(Path(path))
     try:
         return _parse(container)
@@ -82,7 +84,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[TableModel, dict[str, An
 
 
 def parse_archive(content: bytes) -> tuple[TableModel, dict[str, Any]]:
-    """Return the model in the bytes of a file and whatever was saved beside it."""
+    """Return the model in the content of a file, and the values that were saved as ``extra``."""
     return _parse(parse_container(content))
 
 
@@ -94,19 +96,19 @@ def _parse(container: Container) -> tuple[TableModel, dict[str, Any]]:
             raise FormatError(f"It was changed or damaged after it was written: {name!r} fails its checksum.")
     missing = sorted(set(header["arrays"]) - set(container.arrays))
     if missing:
-        raise FormatError(f"It was changed after it was written: {missing[0]!r} is gone.")
+        raise FormatError(f"It was changed after it was written: {missing[0]!r} is missing.")
     return _build(header, container.arrays), header["extra"]
 
 
 def _read_header(metadata: dict[str, str]) -> dict[str, Any]:
     if "nae" not in metadata:
-        raise FormatError("It is a safetensors file of something else: it has no header of this library.")
+        raise FormatError("It is a safetensors file without the header of this library.")
     text = metadata["nae"]
     if metadata.get("nae_sha256") != _digest(text.encode("utf-8", "surrogatepass")):
         raise FormatError("It was changed or damaged after it was written: the header fails its checksum.")
     header = parse_json(text)
     if not isinstance(header, dict) or type(header.get("format")) is not int or header["format"] < 1:
-        raise FormatError("It must say which format it has, a whole number from 1 up.")
+        raise FormatError("Its format must be a whole number from 1 up.")
     if header["format"] > FORMAT:
         raise FormatError(
             f"It has format {header['format']}; this version reads up to {FORMAT}. "
@@ -146,7 +148,7 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
 
 
 def _describe(array: AnyArray) -> dict[str, Any]:
-    """Return type, shape and checksum: the checksum of the bytes alone would not see axes that change places."""
+    """Return type, shape and checksum. The checksum alone would not notice that axes were exchanged."""
     return {
         "dtype": "F32" if array.dtype.itemsize == 4 else "F64",
         "shape": list(array.shape),

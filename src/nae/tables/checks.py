@@ -1,4 +1,4 @@
-"""What must hold of a model file's header and arrays before they become a model."""
+"""Checks of the header and the arrays of a model file, before a model is made of them."""
 
 from typing import Any
 
@@ -34,11 +34,11 @@ _KIND_KEYS: dict[str, dict[str, type]] = {
     "boolean": {"n_knots": int, "integral": bool},
     "category": {"levels": list, "rare": list},
 }
-_MOST_GATE = 1e15  # products of two gate numbers stay far from the largest float32
+_MOST_GATE = 1e15  # the product of two such numbers is far below the largest float32
 
 
 def check_header(header: dict[str, Any]) -> None:
-    """Check names and types of everything in the header."""
+    """Check the keys of the header and the types of their values."""
     optional: dict[str, type] = {"class_weight": list} if "class_weight" in header else {}
     _check_keys(header, _KEYS | optional, "The header")
     if optional:
@@ -54,16 +54,16 @@ def check_header(header: dict[str, Any]) -> None:
     for key in ("outputs", "classes"):
         _check_texts(header[key], key)
     if len(set(header["classes"])) != len(header["classes"]):
-        raise FormatError("The names of the classes must differ; one stands twice.")
+        raise FormatError("The names of the classes must differ; one of them occurs twice.")
     _check_schema(header["schema"])
 
 
 def check_arrays(arrays: dict[str, AnyArray], names: tuple[str, ...]) -> None:
-    """Check that the arrays are the expected ones and hold numbers that arithmetic survives."""
+    """Check that exactly the expected arrays are there, and that their numbers are finite and not too large."""
     optional = {"gate.mix", "gate.mix_bias"}
     wrong = set(arrays) ^ set(names)
     if wrong - optional or ("gate.mix" in arrays) != ("gate.mix_bias" in arrays):
-        raise FormatError(f"The arrays must be {sorted(names)}; {sorted(wrong)} do not belong or are not there.")
+        raise FormatError(f"The arrays must be {sorted(names)}; {sorted(wrong)} are missing or unexpected.")
     for name, array in arrays.items():
         if not np.all(np.isfinite(array)):
             raise FormatError(f"{name!r} must hold finite numbers.")
@@ -74,17 +74,19 @@ def check_arrays(arrays: dict[str, AnyArray], names: tuple[str, ...]) -> None:
         if arrays[name].dtype != np.float64:
             raise FormatError(f"{name!r} must hold F64.")
     if len({arrays[name].dtype for name in arrays if name == "experts" or name.startswith("gate.")}) > 1:
-        raise FormatError("'experts' and the gate's arrays must be of one type.")
+        raise FormatError("'experts' and the arrays of the gate must have the same type.")
 
 
 def check_model(model: TableModel) -> None:
-    """Check that shapes, outputs, classes and link fit each other."""
+    """Check that shapes, outputs, classes and link agree with each other."""
     if model.experts.ndim != 4 or model.gate.terms.ndim != 3:
         raise FormatError("'experts' must have four axes and 'gate.terms' three.")
     slots, features = model.schema.n_slots, model.n_features
     experts, outputs, members = model.experts.shape[1:]
     if min(experts, outputs, members) < 1:
-        raise FormatError(f"A model must have an expert, an output and a member; got shape {model.experts.shape}.")
+        raise FormatError(
+            f"A model must have at least one expert, output and member; got experts of shape {model.experts.shape}."
+        )
     width = model.gate.terms.shape[1]
     logits = experts * features
     expected: dict[str, tuple[AnyArray, tuple[int, ...]]] = {
@@ -121,9 +123,9 @@ def _mix_shapes(
             raise FormatError(f"A {gate.kind} gate must have 'gate.mix' and 'gate.mix_bias'.")
         return {"gate.mix": (gate.mix, (members, width, logits)), "gate.mix_bias": (gate.mix_bias, (logits, members))}
     if gate.mix is not None:
-        raise FormatError(f"The {gate.kind} gate must not have 'gate.mix'.")
+        raise FormatError(f"A {gate.kind} gate must not have 'gate.mix'.")
     if width != (logits if gate.sums_features else experts):
-        raise FormatError(f"The {gate.kind} gate's terms do not fit {experts} experts; got width {width}.")
+        raise FormatError(f"The terms of the {gate.kind} gate do not fit {experts} experts; got width {width}.")
     return {}
 
 
@@ -157,21 +159,21 @@ def _statistics_shapes(
 
 def _check_names(model: TableModel, outputs: int, experts: int) -> None:
     if len(model.outputs) != outputs:
-        raise FormatError(f"A model of {outputs} outputs must name them; got {len(model.outputs)} names.")
+        raise FormatError(f"A model with {outputs} outputs must have as many names for them; got {len(model.outputs)}.")
     if not 1 <= model.routing.n_active <= experts:
         raise FormatError(f"n_active must be in [1, {experts}]; got {model.routing.n_active}.")
     n_classes = len(model.classes)
     if n_classes and (n_classes == 1 or outputs != (1 if n_classes == 2 else n_classes)):
-        raise FormatError(f"A model of {n_classes} classes cannot have {outputs} outputs.")
+        raise FormatError(f"A model with {n_classes} classes cannot have {outputs} outputs.")
     expected = {0: ("identity", "log"), 2: ("logit",)}.get(n_classes, ("softmax",))
     if model.link.name not in expected:
-        raise FormatError(f"A model of {n_classes} classes must have one of the links {expected}; got {model.link}.")
+        raise FormatError(f"A model with {n_classes} classes must have one of the links {expected}; got {model.link}.")
 
 
 def _check_schema(schema: dict[str, Any]) -> None:
     _check_keys(schema, {"features": list, "has_names": bool}, "The schema")
     if not schema["features"]:
-        raise FormatError("The schema must have a feature.")
+        raise FormatError("The schema must have at least one feature.")
     names = set()
     for row in schema["features"]:
         kind = row.get("kind") if isinstance(row, dict) else None
@@ -179,7 +181,7 @@ def _check_schema(schema: dict[str, Any]) -> None:
             raise FormatError(f"A feature must be one of {sorted(_KIND_KEYS)}; got {str(kind)[:40]!r}.")
         _check_keys(row, _FEATURE_KEYS | _KIND_KEYS[kind], "A feature")
         if row["name"] in names:
-            raise FormatError(f"Feature names must differ; {row['name'][:80]!r} stands twice.")
+            raise FormatError(f"Feature names must differ; {row['name'][:80]!r} occurs twice.")
         names.add(row["name"])
         if kind == "category":
             levels = [*row["levels"], *row["rare"]]
@@ -187,7 +189,7 @@ def _check_schema(schema: dict[str, Any]) -> None:
             if len(set(levels)) != len(levels):
                 raise FormatError(f"The levels of {row['name'][:80]!r} must differ.")
         elif not 1 <= row["n_knots"] <= 2**31:
-            raise FormatError(f"{row['name'][:80]!r} must have a knot; got {row['n_knots']}.")
+            raise FormatError(f"{row['name'][:80]!r} must have at least one knot; got {row['n_knots']}.")
 
 
 def _check_weights(weights: list[Any], n_classes: int) -> None:
@@ -199,9 +201,9 @@ def _check_weights(weights: list[Any], n_classes: int) -> None:
 def _check_keys(found: Any, expected: dict[str, type], what: str) -> None:
     if not isinstance(found, dict) or set(found) != set(expected):
         got = sorted(set(found) ^ set(expected))[:5] if isinstance(found, dict) else type(found).__name__
-        raise FormatError(f"{what} must hold {sorted(expected)}; what differs is {got}.")
+        raise FormatError(f"{what} must have the keys {sorted(expected)}; missing or unexpected: {got}.")
     for key, kind in expected.items():
-        if type(found[key]) is not kind:  # a boolean is an integer elsewhere, not here
+        if type(found[key]) is not kind:  # isinstance would take a boolean for an integer
             raise FormatError(f"{what} must hold {key!r} as {kind.__name__}; got {type(found[key]).__name__}.")
 
 

@@ -1,7 +1,7 @@
-"""The container of a model file: safetensors, read with every announced size checked against the bytes that are there.
+"""The container of a model file: safetensors, where every size in the header is checked against the size of the file.
 
-Eight bytes say how long the header is, the header (JSON) says where each array lies, the arrays follow one after
-another. Nothing is allocated because the header says so: an array is a view of bytes that were read.
+The first eight bytes hold the length of the header. The header (JSON) holds the place of each array. The arrays follow
+one after another. No memory is allocated on the word of the header: an array is made of bytes that were read.
 """
 
 import io
@@ -21,7 +21,7 @@ from nae.errors import FormatError
 
 __all__ = ["MAX_HEADER", "Container", "parse_container", "parse_json", "read_container", "write_container"]
 
-MAX_HEADER = 16 * 2**20  # bytes; a header holds names and levels, not numbers
+MAX_HEADER = 16 * 2**20  # bytes; the header holds names and levels, the arrays hold the numbers
 _PREFIX = 8
 _MAX_ARRAYS = 64
 _DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
@@ -29,26 +29,26 @@ _DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f
 
 @dataclass(frozen=True, eq=False)
 class Container:
-    """What a container holds: texts by name, and arrays by name (read-only views)."""
+    """The content of a container: texts by name, and read-only arrays by name."""
 
     metadata: dict[str, str]
     arrays: dict[str, AnyArray]
 
 
 def write_container(metadata: dict[str, str], arrays: dict[str, AnyArray]) -> bytes:
-    """Return the bytes of a container: the same bytes for the same content."""
+    """Return the bytes of a container. The same content gives the same bytes."""
     from safetensors.numpy import save
 
     content = bytes(save(arrays))
     at = _PREFIX + int.from_bytes(content[:_PREFIX], "little")
-    # safetensors writes texts in the order of a hash table that is new in every process, so they are added here.
+    # safetensors writes texts in an order that differs between processes, so they are added here.
     header = json.dumps({"__metadata__": metadata, **json.loads(content[_PREFIX:at])}, separators=(",", ":")).encode()
-    header += b" " * (-len(header) % _PREFIX)  # arrays begin at a multiple of eight, as safetensors has it
+    header += b" " * (-len(header) % _PREFIX)  # arrays begin at a multiple of eight bytes, as in safetensors
     return len(header).to_bytes(_PREFIX, "little") + header + content[at:]
 
 
 def read_container(path: Path) -> Container:
-    """Read a container; a header that promises more than the file holds is noticed before anything else is read."""
+    """Read a container. The sizes in the header are checked before the arrays are read."""
     try:
         _check_plain(path.stat().st_mode)
         with path.open("rb") as file:
@@ -62,19 +62,19 @@ def read_container(path: Path) -> Container:
 
 
 def parse_container(content: bytes) -> Container:
-    """Return what is in the bytes of a container."""
+    """Return the content of a container, given its bytes."""
     return _read(io.BytesIO(content), len(content))
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value of a JSON text; a key that stands twice, NaN and infinity are errors."""
+    """Return the value of a JSON text. Duplicate keys, NaN and infinity are errors."""
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite)
     except RecursionError:
-        raise FormatError("its header is nested too deep.") from None
+        raise FormatError("its header is nested too deeply.") from None
     except FormatError:
         raise
-    except ValueError as error:  # also bytes that are no text, and numbers of thousands of digits
+    except ValueError as error:  # also raised for bytes that are not UTF-8, and for numbers with thousands of digits
         raise FormatError(f"its header is not JSON ({error}).") from None
 
 
@@ -88,7 +88,7 @@ def _read(file: IO[bytes], size: int) -> Container:
 def _check_plain(mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise FormatError("it is a folder.")
-    if not stat.S_ISREG(mode):  # a pipe would wait, a device would never end
+    if not stat.S_ISREG(mode):  # reading a pipe would wait, reading a device would never end
         raise FormatError("it is not a plain file.")
 
 
@@ -97,9 +97,11 @@ def _header_length(prefix: bytes, size: int) -> int:
         raise FormatError(f"it has {size} bytes and no header.")
     length = int.from_bytes(prefix, "little")
     if length > MAX_HEADER:
-        raise FormatError(f"its header must have at most {MAX_HEADER} bytes; {length} are announced.")
+        raise FormatError(f"its header must have at most {MAX_HEADER} bytes; the file announces {length}.")
     if length < 2 or length > size - _PREFIX:
-        raise FormatError(f"its header announces {length} bytes, of which {max(size - _PREFIX, 0)} are there.")
+        raise FormatError(
+            f"its header must fit the file; {length} bytes are announced, {max(size - _PREFIX, 0)} are there."
+        )
     return length
 
 
@@ -108,18 +110,18 @@ def _parse_header(content: bytes) -> dict[str, Any]:
     if not isinstance(entries, dict):
         raise FormatError("its header is not an object.")
     if len(entries) > _MAX_ARRAYS:
-        raise FormatError(f"it must hold at most {_MAX_ARRAYS} arrays; {len(entries)} are announced.")
+        raise FormatError(f"it must hold at most {_MAX_ARRAYS} arrays; its header announces {len(entries)}.")
     return entries
 
 
 def _check_extent(entries: dict[str, Any], n_bytes: int) -> None:
-    """Check that the arrays lie one after another and fill the bytes after the header, none left over."""
+    """Check that the arrays follow one another without gaps and fill the file exactly."""
     spans = []
     for name, entry in entries.items():
         if name == "__metadata__":
             continue
         if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-            raise FormatError(f"its entry {name!r} is not that of an array.")
+            raise FormatError(f"the entry {name!r} of its header does not describe an array.")
         if not isinstance(entry["dtype"], str) or entry["dtype"] not in _DTYPES:
             raise FormatError(f"{name!r} must hold F32 or F64; got {str(entry['dtype'])[:40]}.")
         shape = _whole_numbers(entry["shape"], f"the shape of {name!r}")
@@ -133,7 +135,7 @@ def _check_extent(entries: dict[str, Any], n_bytes: int) -> None:
             raise FormatError(f"{name!r} must begin at byte {at} after the header; got {start}.")
         at = end
     if at != n_bytes:
-        raise FormatError(f"its arrays announce {at} bytes; {n_bytes} are there.")
+        raise FormatError(f"its header announces {at} bytes of arrays; the file has {n_bytes}.")
 
 
 def _whole_numbers(value: Any, what: str, *, n: int | None = None) -> list[int]:
@@ -164,16 +166,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise FormatError(f"its header holds {twice[:80]!r} twice.")
+        raise FormatError(f"its header has the key {twice[:80]!r} twice.")
     return found
 
 
 def _refuse(name: str) -> float:
-    raise FormatError(f"its header holds {name}, which is no JSON number.")
+    raise FormatError(f"its header holds {name}, which is not a JSON number.")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise FormatError(f"its header holds the number {text[:40]}, beyond the largest float.")
+        raise FormatError(f"its header holds the number {text[:40]}, which is larger than the largest float.")
     return value

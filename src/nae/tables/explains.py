@@ -1,4 +1,4 @@
-"""The explaining methods that estimators and saved models share."""
+"""The explanation methods that estimators and saved models share."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ __all__ = ["Explains"]
 
 
 class Explains:
-    """Explanations, read off the tables: the same on an estimator and on a saved model, without its data."""
+    """Explanations, computed from the tables. Estimators and saved models have the same methods; no data is needed."""
 
     @abstractmethod
     def _explained_model(self) -> "TableModel":
@@ -28,10 +28,10 @@ class Explains:
         """Return the columns of a table in the model's order."""
 
     def for_class(self, label: Any) -> "TableModel":
-        """Return the tables of a model of two classes with a score that speaks for one of them.
+        """Return a model of two classes whose score is the log-odds of the given class.
 
-        Its contributions and explanations are evidence for that class: those for the other one with their signs
-        changed, and lower and upper bounds exchanged. Predictions and probabilities stay the same.
+        Its contributions and explanations are evidence for that class. Compared to those for the other class, they
+        have the opposite sign, and lower and upper bounds are exchanged. Predictions and probabilities are the same.
 
         Parameters
         ----------
@@ -43,12 +43,12 @@ class Explains:
         return speaking_for(self._explained_model(), str(label))
 
     def explain_global(self, X: Any = None, *, name: str | None = None) -> "GlobalExplanation":
-        """Return what the model does with every feature, value by value.
+        """Return the effect of every feature at each of its values.
 
         Parameters
         ----------
         X
-            Rows whose actual contributions are shown as dots (at most 1,000 are kept); none are needed.
+            Rows whose contributions are shown as dots; at most 1,000 are kept. If None, no dots are shown.
         name
             A title.
         """
@@ -63,18 +63,18 @@ class Explains:
     def explain_local(
         self, X: Any, y: Any = None, *, offset: Any = None, n_causes: int = 10, name: str | None = None
     ) -> "LocalExplanation":
-        """Return every contribution of the rows with its bounds, its own effect, and the causes of its shift.
+        """Return the contributions of the rows, each with its bounds, its own effect and the causes of its shift.
 
         Parameters
         ----------
         X
             A table.
         y
-            The truth, to be shown beside the prediction.
+            The actual target, to be shown beside the prediction.
         offset
-            As for ``predict``. Beside a truth it must be given if the model was fitted with one.
+            The offset, as in ``predict``. It is required if ``y`` is given and the model was fitted with an offset.
         n_causes
-            How many of the features behind a shift are named; the others are summed as the rest.
+            Number of causes that are named per shift. The others are summed up as the rest.
         name
             A title.
         """
@@ -86,19 +86,19 @@ class Explains:
     def explain_interaction(
         self, *features: str, isolation: "Isolation" = "mean", resolution: int = 48, X: Any = None
     ) -> "InteractionExplanation":
-        """Return what two or three features do together.
+        """Return the joint effect of two or three features.
 
         Parameters
         ----------
         features
-            Two or three names. The first two span a map; the third is shown at a few of its values.
+            Two or three names. The first two are the axes of a map, which is drawn at a few values of the third.
         isolation
-            'mean' holds all other features' gate terms at their training mean; 'paper' keeps only the other named
-            features' terms, without bias and own term.
+            'mean' holds the gate terms of all other features at their mean over the training rows. 'paper' keeps only
+            the terms of the other named features, without the bias and the feature's own term.
         resolution
-            Values of a number along an axis.
+            Number of values along the axis of a number.
         X
-            Rows that show where data lies (and, for a deep gate, the contexts to average over).
+            Rows that show where the data lies. For a deep gate, they are also the contexts that are averaged.
         """
         from nae.explanation.interaction import explain_interaction
 
@@ -109,7 +109,7 @@ class Explains:
         return explain_interaction(model, features, isolation=isolation, resolution=resolution, cells=cells)
 
     def interaction_strength(self) -> "InteractionStrength":
-        """Return the directed matrix of who changes how whom counts."""
+        """Return which features change each other's effect, and how much: a directed matrix."""
         from nae.explanation.strength import interaction_strength
 
         return interaction_strength(self._explained_model())
@@ -120,7 +120,7 @@ class Explains:
 
     @property
     def effect_caps_(self) -> "EffectCaps":
-        """The most every feature can ever add to the score and take from it, proven from the knots."""
+        """The most that each feature can raise or lower the score, for any input: computed from the knots."""
         from nae.explanation.caps import effect_caps
 
         return effect_caps(self._explained_model())

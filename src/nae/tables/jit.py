@@ -1,14 +1,14 @@
-"""The compiled kernel: values to cells, and cells to contributions, a block of rows at a time.
+"""The compiled kernel: from values to cells, and from cells to contributions, one block of rows at a time.
 
-Import this module through :mod:`nae.tables.kernel`; it needs numba. numpy's path stays the reference: the same
-arithmetic in another order. Nothing is cached on disk: compiling takes seconds, once per process.
+Import this module through :mod:`nae.tables.kernel`; it needs numba. The reference is the computation in numpy. The
+kernel does the same arithmetic in another order. Compiling takes seconds, once per process; nothing is stored on disk.
 
 Cells come as (feature, row). A row's logits lie as (expert, lane), where a lane is a feature of a member: long
 contiguous lanes are what the compiler turns into vector instructions. Members share one group of lanes, unless
 their gate has a matrix: then each member is a group of its own, because each has its own matrix.
 
-Numbers keep the type of the tables: numba makes a double of a single-precision number and an integer, so that
-``1 - fraction`` alone would halve the speed of a loop.
+All numbers keep the type of the tables. numba computes a single-precision number minus an integer in double
+precision, so ``1 - fraction`` alone would halve the speed of a loop.
 """
 
 import math
@@ -20,17 +20,17 @@ from numba import njit
 __all__ = ["evaluate", "exp_double", "exp_single", "locate_numbers"]
 
 _inner = partial(njit, nogil=True, error_model="numpy", no_cpython_wrapper=True)  # never called from Python
-_SUMS = {"contract", "reassoc"}  # what a sum may do: fuse with a product, change its order
+_SUMS = {"contract", "reassoc"}  # sums may be fused with products and reordered
 _LOG2E = np.float32(1.4426950408889634)
 _LN2_HIGH = np.float32(0.693359375)
 _LN2_LOW = np.float32(-2.12194440e-4)
-_FEW, _MANY = 256, 1280  # rows of a block: the larger the gate's tables, the more share what comes into the cache
-_PER_ROW = 4096  # numbers of the gate's tables that are worth another row
+_FEW, _MANY = 256, 1280  # rows of a block: more for large tables, so that more rows share what is in the cache
+_PER_ROW = 4096  # numbers in the tables of the gate per row of a block
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def exp_single(values):  # type: ignore[no-untyped-def]
-    """Raise float32 values of at most 0 in place, to the last two bits."""
+    """Exponentiate non-positive float32 values in place. The last two bits may differ."""
     for i in range(len(values)):
         x = max(values[i], np.float32(-87.0))
         n = np.floor(x * _LOG2E + np.float32(0.5))
@@ -48,14 +48,14 @@ def exp_single(values):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy")
 def exp_double(values):  # type: ignore[no-untyped-def]
-    """Raise values in place."""
+    """Exponentiate values in place."""
     for i in range(len(values)):
         values[i] = math.exp(values[i])
 
 
 @_inner()
 def _copy(source, target):  # type: ignore[no-untyped-def]
-    """Assign a row; numba's own assignment brings seconds of compiling for its error message."""
+    """Assign a row. The assignment of numba takes seconds to compile, because of its error message."""
     for i in range(len(source)):
         target[i] = source[i]
 
@@ -83,7 +83,7 @@ def _softmax(logits, most, total, exp):  # type: ignore[no-untyped-def]
 
 @_inner()
 def _top(logits, total, n_active, is_equal):  # type: ignore[no-untyped-def]
-    """Turn (K, lanes) logits into weights of the ``n_active`` largest alone; of equal ones the first wins."""
+    """Turn (K, lanes) logits into weights. Only the ``n_active`` largest count; of equal logits the first wins."""
     n_experts, n_lanes = logits.shape
     is_active = np.empty(n_experts, np.bool_)
     for lane in range(n_lanes):
@@ -111,7 +111,7 @@ def _top(logits, total, n_active, is_equal):  # type: ignore[no-untyped-def]
 
 @_inner(fastmath=_SUMS)
 def _add_terms(slot, fraction, start, terms, hidden):  # type: ignore[no-untyped-def]
-    """Add the interpolated gate terms of a block, four features at a time: their tables serve all rows."""
+    """Add the interpolated gate terms of a block, four features at a time, so that their tables stay in the cache."""
     n_rows, width = hidden.shape
     n_fours = len(slot) - len(slot) % 4
     for f in range(0, n_fours, 4):
@@ -209,7 +209,7 @@ def _add_members(lanes, o, out):  # type: ignore[no-untyped-def]
 
 @_inner(fastmath=_SUMS)
 def _combine(weights, total, experts, mixed, values):  # type: ignore[no-untyped-def]
-    """Add what a group of members says to a row's contributions (F, O)."""
+    """Add the contributions of a group of members to those of a row (F, O)."""
     n_outputs = values.shape[1]
     for o in range(n_outputs):
         for lane in range(len(mixed)):
@@ -237,7 +237,7 @@ def _sort(experts, o, n_outputs):  # type: ignore[no-untyped-def]
 
 @_inner()
 def _bound(experts, n_extreme, extreme, lower, upper):  # type: ignore[no-untyped-def]
-    """Add the extremes of a group of members' experts to a row's bounds (F, O); experts lose their order."""
+    """Add the extreme experts of a group of members to the bounds of a row (F, O). The experts may be reordered."""
     n_outputs = lower.shape[1]
     for o in range(n_outputs):
         if n_extreme > 1:
@@ -264,7 +264,7 @@ def _bound(experts, n_extreme, extreme, lower, upper):  # type: ignore[no-untype
 
 @_inner()
 def _add_row(cells, row, experts, logits, rule, exp, room, out):  # type: ignore[no-untyped-def]
-    """Add a group's contributions of one row, and its bounds where they are asked for."""
+    """Add the contributions of a group to those of one row, and its bounds to the bounds, if there is room for them."""
     most, total, line, lanes = room
     values, lower, upper = out
     n_experts = len(lanes) // values.shape[1]
@@ -281,7 +281,7 @@ def _add_row(cells, row, experts, logits, rule, exp, room, out):  # type: ignore
 
 @_inner()
 def _hidden(cells, start, n_rows, tables, shape, rule):  # type: ignore[no-untyped-def]
-    """Return what a block's gate has before its matrix, if it has one, (R, .)."""
+    """Return the values of the gate for a block of rows, before the matrix if there is one, (R, .)."""
     slot, fraction = cells
     terms, bias = tables[1], tables[2]
     hidden = np.empty((n_rows, len(bias)), terms.dtype)
@@ -300,7 +300,7 @@ def _hidden(cells, start, n_rows, tables, shape, rule):  # type: ignore[no-untyp
 
 @_inner()
 def _block(cells, start, n_rows, tables, shape, rule, exp, values, lower, upper):  # type: ignore[no-untyped-def]
-    """Add up the members' contributions of a block of rows, (R, F, O), and their bounds where they have rows."""
+    """Sum the contributions of the members for a block of rows, (R, F, O), and the bounds if there is room for them."""
     experts, mix, mix_bias = tables[0], tables[3], tables[4]
     n_groups, n_members, n_experts, n_outputs = shape
     hidden = _hidden(cells, start, n_rows, tables, shape, rule)
@@ -325,9 +325,9 @@ def _block(cells, start, n_rows, tables, shape, rule, exp, values, lower, upper)
 
 @njit(nogil=True, error_model="numpy")
 def evaluate(cells, tables, shape, rule, exp, out):  # type: ignore[no-untyped-def]
-    """Compute all rows: their scores, and where there is room their contributions and bounds.
+    """Compute the scores of all rows, and contributions and bounds if there is room for them.
 
-    The interpreter's lock is not held: several threads may share the rows out.
+    The lock of the interpreter is not held, so several threads may divide the rows among themselves.
     """
     score, values, lower, upper = out
     n_features, n_members = len(cells[0]), shape[0] * shape[1]
@@ -349,7 +349,7 @@ def evaluate(cells, tables, shape, rule, exp, out):  # type: ignore[no-untyped-d
 
 @_inner()
 def _search(values, knots, low):  # type: ignore[no-untyped-def]
-    """Fill the last knot at or below every value, 0 where there is none: a step of the search for all rows at once."""
+    """Find the last knot at or below every value, or 0 if there is none. Each step of the search does all rows."""
     for row in range(len(values)):
         low[row] = 0
     n = len(knots)

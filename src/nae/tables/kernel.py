@@ -21,7 +21,7 @@ __all__ = ["LAYOUTS", "Kernel", "Located", "Rule", "make_kernel"]
 
 Tables: TypeAlias = tuple[Array, Array, Array, Array, Array]
 
-_PER_THREAD = 256  # rows from which another thread pays
+_PER_THREAD = 256  # rows that make another thread worthwhile
 
 
 class Rule(NamedTuple):
@@ -38,7 +38,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """What the kernel found: scores (row, output), and on request contributions and bounds (row, feature, output)."""
+    """The result of the kernel: scores (row, output); on request contributions and bounds (row, feature, output)."""
 
     score: Array
     values: Array
@@ -48,7 +48,7 @@ class Located:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """Tables of a model as the compiled functions want them; see :func:`make_kernel`."""
+    """The tables of a model in the layout of the compiled functions; see :func:`make_kernel`."""
 
     tables: Tables  # experts (group, T + 1, .), terms (T + 1, .), bias, mix, mix bias
     shape: tuple[int, int, int, int]  # groups of members, members of a group, experts, outputs
@@ -59,7 +59,7 @@ class Kernel:
     find: Callable[..., None]
 
     def evaluate(self, cells: Cells, *, with_values: bool = False) -> Located:
-        """Return the scores of all rows; with contributions and bounds where asked for."""
+        """Return the scores of all rows, with contributions and bounds if ``with_values`` is true."""
         n_rows, n_features = cells.slot.shape
         n_outputs = len(self.intercept)
         score = np.empty((n_rows, n_outputs))
@@ -78,7 +78,7 @@ class Kernel:
         return found
 
     def locate(self, schema: Schema, columns: Columns) -> Cells:
-        """Return the cells of a table; the same as ``schema.locate``."""
+        """Return the cells of a table, the same ones as ``schema.locate``."""
         n_rows = columns.n_rows
         slot = np.empty((len(schema), n_rows), dtype=np.int32)
         fraction = np.zeros((len(schema), n_rows), dtype=self.tables[0].dtype)
@@ -185,15 +185,15 @@ LAYOUTS: dict[type[Step], Callable[[_Layout, Any], _Layout]] = {
     OneExpert: lambda layout, step: layout,  # its logit is 0, so its weight is 1
     Mix: _lay_out_experts,
 }
-"""How the compiled functions get to know of every step."""
+"""How every step gets into the layout."""
 
 
 def _own(array: Array) -> Array:
-    return np.array(array, order="C")  # a copy: arrays that may not be written would be compiled for once more
+    return np.array(array, order="C")  # a copy, because numba would compile once more for read-only arrays
 
 
 def _share_out(run: Callable[[slice], None], n_rows: int) -> None:
-    """Run over all rows: on this thread, or many rows on one thread per core (the compiled functions hold no lock)."""
+    """Run over all rows: few rows on this thread, many rows on one thread per core."""
     n_threads = min(_cores(), n_rows // _PER_THREAD)
     if n_threads < 2:
         run(slice(0, n_rows))

@@ -1,4 +1,4 @@
-"""Interpolation: the row of a table that belongs to a cell."""
+"""Interpolation: from a cell to a row of a table."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from nae.encoding.cells import Cells
 
 __all__ = ["interpolate", "interpolate_sum"]
 
-_IN_CACHE = 2**17  # numbers that are looked up at once: they are summed while still in the cache
+_IN_CACHE = 2**17  # numbers that are looked up before they are summed; so many fit into the cache
 
 
 def interpolate(table: Array, cells: Cells) -> Array:
@@ -26,7 +26,7 @@ def interpolate_sum(table: Array, cells: Cells) -> Array:
     for start in range(0, len(cells), step):
         rows = slice(start, start + step)
         found = room[: len(ends[rows])]
-        np.take(flat, ends[rows], axis=0, out=found, mode="clip")  # with mode="raise" numpy would buffer the output
+        np.take(flat, ends[rows], axis=0, out=found, mode="clip")  # with mode="raise", numpy would buffer the output
         np.matmul(shares[rows], found, out=total[rows])
     return total.reshape(len(cells), *table.shape[1:])
 

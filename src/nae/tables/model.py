@@ -1,4 +1,4 @@
-"""TableModel: a fitted model as numpy tables. Predicting, explaining and bounding all read the same few arrays."""
+"""TableModel: a fitted model as numpy tables. Predictions, explanations and bounds all read the same few arrays."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TableModel"]
 
-_CHUNK = 200_000  # numbers a chunk of rows may hold at once: about what a core's cache holds
+_CHUNK = 200_000  # numbers in a chunk of rows; about as many fit into the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,24 +46,25 @@ class TableModel(Explains):
     gate
         Gate terms over the same slots.
     routing
-        From logits to expert weights.
+        How logits become the weights of the experts.
     intercept
         (output,).
     link
-        From the score to the prediction.
+        How the score becomes the prediction.
     outputs
         Names of the targets or classes; one name for a single output.
     classes
-        The class labels of a classifier, as strings; empty for regression. Of two, the score speaks for the second.
+        The class labels of a classifier, as strings; empty for regression. The score of a model of two classes is the
+        log-odds of the second.
     class_weight
-        How much each class counts when a row is given one, (class,); empty where all count alike. Probabilities do not
-        follow it.
+        The weight of each class when :meth:`choose` assigns a class, (class,); empty if all weights are equal.
+        Probabilities do not depend on it.
     statistics
         Aggregates of the training rows.
     training
         What the model remembers of its training.
     kernel
-        What :meth:`compile` made; None where numpy does the work.
+        The kernel that :meth:`compile` made. If None, numpy does the work.
     """
 
     schema: Schema
@@ -112,7 +113,7 @@ class TableModel(Explains):
         return self.training.offset
 
     def cells(self, X: Any) -> Cells:
-        """Return the cells of a table; columns are matched by name where it has names."""
+        """Return the cells of a table. Columns are matched by name if the table has names."""
         if isinstance(X, Cells):
             return X
         if type(X) is dict and self.schema.has_names:
@@ -129,19 +130,19 @@ class TableModel(Explains):
         return RecordReader.of(self.schema)
 
     def compile(self) -> "TableModel":
-        """Return the same model with a kernel compiled by numba: many times faster, equal to rounding.
+        """Return the same model with a kernel compiled by numba, which is many times faster.
 
-        Scores and contributions differ from numpy's by less than 1e-6 of the largest one: single-precision sums in
-        another order, so the difference grows with the numbers and not with the rows. Compiling takes some seconds,
-        once per process and type of number; nothing is kept on disk. Large tables are shared out over the cores the
-        process may use. Needs ``pip install 'neural-additive-experts[fast]'``.
+        Scores and contributions differ from those of numpy by less than 1e-6 of the largest one, because
+        single-precision numbers are summed in another order. Compiling takes some seconds, once per process and type
+        of number. Nothing is stored on disk. Large tables are divided among the cores that the process may use.
+        Requires ``pip install 'neural-additive-experts[fast]'``.
         """
         from nae.tables.kernel import make_kernel
         from nae.tables.lowered import lower
 
         kernel = make_kernel(lower(self))
         nothing = Columns(tuple(np.full(1, np.nan) for _ in self.schema.features))
-        kernel.evaluate(kernel.locate(self.schema, nothing))  # compiled now rather than in the first request
+        kernel.evaluate(kernel.locate(self.schema, nothing))  # compile now rather than at the first request
         return replace(self, kernel=kernel)
 
     def _explained_model(self) -> "TableModel":
@@ -154,7 +155,7 @@ class TableModel(Explains):
         return columns
 
     def decision_function(self, X: Any, *, offset: AnyArray | None = None) -> Array:
-        """Return the score of every row: (row,), or (row, output) for several."""
+        """Return the score of every row: (row,), or (row, output) if the model has several outputs."""
         cells = self.cells(X)
         if self.kernel is not None:
             score = self.kernel.evaluate(cells).score
@@ -166,16 +167,17 @@ class TableModel(Explains):
         return self._squeeze(score if offset is None else score + _as_offset(offset, score))
 
     def predict(self, X: Any, *, offset: AnyArray | None = None) -> AnyArray:
-        """Return the predicted target of every row; for a classifier the class that :meth:`choose` gives it."""
+        """Return the predicted target of every row. For a classifier, this is the class that :meth:`choose` returns."""
         if self.classes:
             best = self.choose(self.predict_proba(X, offset=offset))
             return np.asarray(np.array(self.classes, dtype=object)[best])
         return self.link.inverse(self.decision_function(X, offset=offset))
 
     def choose(self, probability: Array) -> IntArray:
-        """Return which class each row is given, (row,), from the probabilities of all, (row, class).
+        """Return the position of the chosen class, (row,), given the probabilities of all classes, (row, class).
 
-        The most probable one; where classes have weights, the one whose probability times weight is largest.
+        This is the class with the largest product of probability and class weight. Without class weights, it is the
+        most probable class.
         """
         weighted = probability * np.array(self.class_weight) if self.class_weight else probability
         return np.asarray(weighted.argmax(axis=1))
@@ -206,12 +208,14 @@ class TableModel(Explains):
         kept: list[tuple[Array, Array]] = []
         for rows, part in self.iterate(cells):
             values[rows], experts, routing = self._contribute(part)
-            by_expert = np.ascontiguousarray(experts.transpose(2, 0, 1, 3, 4))  # numpy reduces a first axis much faster
+            by_expert = np.ascontiguousarray(
+                experts.transpose(2, 0, 1, 3, 4)
+            )  # numpy reduces the first axis much faster
             least, most = self.routing.bounds(by_expert, axis=0)  # (B, F, O, M)
             lower[rows], upper[rows] = least.mean(axis=-1), most.mean(axis=-1)
             if with_experts:
                 kept.append((experts.transpose(0, 1, 4, 2, 3), routing.transpose(0, 1, 3, 2)))
-        # A mean of equal numbers may differ from them in the last digit; the bounds give way, not the contribution.
+        # The mean of equal numbers may differ from them in the last digit. Then the bound moves, not the contribution.
         np.minimum(lower, values, out=lower)
         np.maximum(upper, values, out=upper)
         if not with_experts:
@@ -234,13 +238,13 @@ class TableModel(Explains):
     def slot_bounds(self) -> tuple[Array, Array]:
         """Lower and upper bound at every slot, (slot, output) each.
 
-        Between two knots every expert is linear, so these hold the extremes for any input.
+        Between two knots every expert is linear, so the extremes over the slots are those over all inputs.
         """
         least, most = self.routing.bounds(self.experts, axis=1)  # (T, O, M)
         return least.mean(axis=-1), most.mean(axis=-1)
 
     def save(self, path: "str | os.PathLike[str]") -> None:
-        """Write the model to one file that holds no code, whole or not at all; ``nae.load`` reads it.
+        """Write the model to one file without code. ``nae.load`` reads it.
 
         Examples
         --------
@@ -277,7 +281,7 @@ class TableModel(Explains):
             return np.asarray(experts[:, :, 0].mean(axis=-1)), experts, routing
         routing = self.routing.weights(self.gate.logits(cells))
         routing = np.ascontiguousarray(routing.transpose(0, 2, 1, 3))
-        if self.n_outputs == 1:  # one long sum, which numpy does much faster
+        if self.n_outputs == 1:  # numpy computes one long sum much faster
             shape = (len(cells), self.n_features, self.n_experts * self.n_members)
             values = np.einsum("bfi,bfi->bf", experts.reshape(shape), routing.reshape(shape))[..., None]
         else:
@@ -286,14 +290,14 @@ class TableModel(Explains):
         return values, experts, routing
 
     def contribute(self, cells: Cells) -> Array:
-        """Return the contributions of a few rows, (row, feature, output), without bounds or chunks."""
+        """Return the contributions of a few rows, (row, feature, output), computed all at once."""
         return self._contribute(cells)[0]
 
     def iterate(self, cells: Cells) -> Iterator[tuple[slice, Cells]]:
-        """Yield the rows in chunks of bounded memory."""
+        """Yield the rows in chunks that need a bounded amount of memory."""
         per_row = self.n_members * self.n_features * self.n_experts * (self.n_outputs + 2)
         step = max(1, _CHUNK // max(per_row, 1))
-        for start in range(0, max(len(cells), 1), step):  # no rows are one empty chunk
+        for start in range(0, max(len(cells), 1), step):  # a table without rows is one empty chunk
             rows = slice(start, start + step)
             yield rows, cells.take(rows)
 

@@ -1,4 +1,4 @@
-"""The two sides of a model of two classes: the same probabilities, as evidence for the one or for the other."""
+"""The score of a model of two classes, for either class: its sign differs, the probabilities are the same."""
 
 from dataclasses import replace
 
@@ -13,14 +13,14 @@ __all__ = ["speaking_for"]
 
 
 def speaking_for(model: TableModel, name: str) -> TableModel:
-    """Return the model whose score is the log-odds of the class called ``name``: as it is, or its mirror image.
+    """Return the model whose score is the log-odds of the class called ``name``.
 
-    In the mirror image contributions are the negatives, and lower and upper bounds change places; every probability
-    stays what it is.
+    For the second class this is the model itself. For the first class, all contributions change their sign, and lower
+    and upper bounds are exchanged. The probabilities stay the same.
     """
     if len(model.classes) != 2:
         what = f"{len(model.classes)} classes, each with a score of its own" if model.classes else "no classes"
-        raise UserError(f"Only a model of two classes can speak for either of them; this one has {what}.")
+        raise UserError(f"Only a model of two classes has a score for either class; this one has {what}.")
     if name not in model.classes:
         raise UserError(f"The model has no class {name!r}.{did_you_mean(name, model.classes)}")
     return model if name == model.classes[1] else _mirrored(model)
@@ -29,7 +29,7 @@ def speaking_for(model: TableModel, name: str) -> TableModel:
 def _mirrored(model: TableModel) -> TableModel:
     found = replace(
         model,
-        experts=0 - model.experts,  # not -0.0 where an expert says nothing
+        experts=0 - model.experts,  # 0 - 0.0 is 0.0, and -(0.0) would be -0.0
         intercept=0 - model.intercept,
         outputs=model.classes[:1],
         classes=model.classes[::-1],
@@ -42,8 +42,8 @@ def _mirrored(model: TableModel) -> TableModel:
 
 
 def _mirrored_statistics(statistics: Statistics) -> Statistics:
-    """Return the statistics of the negative contributions: of what has no sign, nothing changes."""
-    quantiles = np.ascontiguousarray(0 - statistics.quantiles[::-1])  # as many above as below
+    """Return the statistics of the negative contributions. Weights and variances stay the same."""
+    quantiles = np.ascontiguousarray(0 - statistics.quantiles[::-1])  # the probabilities of the quantiles are symmetric
     return replace(statistics, mean=0 - statistics.mean, quantiles=quantiles)
 
 

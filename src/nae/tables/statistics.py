@@ -1,4 +1,4 @@
-"""What a model remembers of its training rows: aggregates per slot, never rows."""
+"""Statistics of the training rows that a model stores: aggregates per slot, never rows."""
 
 from dataclasses import dataclass, fields
 
@@ -16,21 +16,21 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class Statistics:
     """Aggregates of the training rows, stored with the model.
 
-    Global explanations, densities and reference gates are read from these, so a saved model explains itself
+    Global explanations, densities and reference gates are computed from them, so a saved model can be explained
     without its data.
     """
 
-    weight: Array  # (slot,), how much of the training data lies at each slot
-    mean: Array  # (slot, output), E[c | x]: the mean contribution at the slot, linear in between
+    weight: Array  # (slot,), weight of the training rows at the slot
+    mean: Array  # (slot, output), E[c | x]: mean contribution at the slot, linear between slots
     quantiles: Array  # (quantile, slot, output), of the contributions nearest the slot
     gate_mean: Array  # (feature, width, member), mean gate terms of each feature
     variance: Array  # (feature, output), of the contributions
-    residual: Array  # (feature, output), variance of what the context changed: c - E[c | x]
+    residual: Array  # (feature, output), variance of the context shift c - E[c | x]
     score_variance: Array  # (output,)
     additive_variance: Array  # (output,), of score - sum of E[c | x]
-    influence: Array  # (feature, cause, output), root mean square of what the cause changed about the feature
-    typical: Array  # (feature, cause, output), who stands behind the context that is usual for a value; sums to 1 or 0
-    agreement: Array  # (feature, output), of the members' contributions: 1 the same, 0 nothing in common
+    influence: Array  # (feature, cause, output), root mean square of the change that the cause made
+    typical: Array  # (feature, cause, output), share of the cause in the typical context; sums to 1 or 0
+    agreement: Array  # (feature, output), agreement of the members: 1 if they are equal, 0 if unrelated
 
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""
@@ -38,7 +38,7 @@ class Statistics:
 
 
 def slot_weights(cells: Cells, weights: Array, n_slots: int) -> Array:
-    """Return how much weight lies at each slot, shared between the two ends of a cell."""
+    """Return the weight at each slot. The weight of a row is shared between the two slots of its cell."""
     low = weights[:, None] * (1 - cells.fraction)
     high = weights[:, None] * cells.fraction
     total = np.bincount(cells.slot.ravel(), weights=low.ravel(), minlength=n_slots)
@@ -46,7 +46,7 @@ def slot_weights(cells: Cells, weights: Array, n_slots: int) -> Array:
 
 
 def slot_means(cells: Cells, weights: Array, values: Array, n_slots: int) -> Array:
-    """Return the mean of ``values`` (row, feature, output) at each slot, (slot, output); zero where no row is."""
+    """Return the mean of ``values`` (row, feature, output) at each slot, (slot, output); 0 at slots without rows."""
     total = slot_weights(cells, weights, n_slots)
     low = weights[:, None] * (1 - cells.fraction)
     high = weights[:, None] * cells.fraction
@@ -59,7 +59,7 @@ def slot_means(cells: Cells, weights: Array, values: Array, n_slots: int) -> Arr
 
 
 def slot_quantiles(cells: Cells, weights: Array, values: Array, n_slots: int) -> Array:
-    """Return quantiles of ``values`` (row, feature, output) nearest each slot, (quantile, slot, output)."""
+    """Return quantiles of the ``values`` (row, feature, output) nearest each slot, (quantile, slot, output)."""
     n_features, n_outputs = values.shape[1:]
     out = np.zeros((len(QUANTILES), n_slots, n_outputs))
     nearest = cells.nearest
