@@ -119,8 +119,11 @@ def _name(random: np.random.Generator, i: int) -> str:
     return f"{draw(odd, random)}{i}" if random.integers(4) else f"f{i}"
 
 
+_POWERS = (*(0,) * 8, 3, -3, 15, -15, 37, -40, 90, -90, 150, -300, 300)
+
+
 def _scale(random: np.random.Generator) -> float:
-    return float(10.0 ** draw((0, 0, 0, 0, 3, -3, 15, -15, 37, -40, 150, -150, 300, -300), random))
+    return float(10.0 ** draw(_POWERS, random))
 
 
 def _numbers(random: np.random.Generator, n_rows: int) -> np.ndarray:
@@ -196,7 +199,7 @@ def _targets(random: np.random.Generator, n_rows: int, *, is_positive: bool) -> 
 
 _LABELS: tuple[Any, ...] = (
     *(_TEXTS, _TEXTS[:2], range(99), (True, False), (0.5, -1e300, 2.0)),
-    *((2**60, 2**60 + 1, -1), ("1", 1, 1.0), (None, "a")),
+    *((2**60, 2**60 + 1, -1), ("1", 1, 1.0), (None, "a"), (b"a", b"b")),
 )
 
 
@@ -222,4 +225,5 @@ def _beside(random: np.random.Generator, n_rows: int) -> dict[str, Any]:
 
 def _described(estimator: Any, table: Any, y: Any, beside: dict[str, Any]) -> bytes:
     with np.printoptions(threshold=10_000):
-        return f"{estimator!r}\n{table!r}\n{y!r}\n{beside!r}\n".encode("utf-8", "backslashreplace")
+        shown_table = table if isinstance(table, dict | list | np.ndarray) else table.to_dict()
+        return f"{estimator!r}\n{shown_table!r}\n{y!r}\n{beside!r}\n".encode("utf-8", "backslashreplace")
