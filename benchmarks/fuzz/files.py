@@ -7,6 +7,7 @@ import numpy as np
 from benchmarks.fuzz.laws import check_laws, check_saved, odd_rows
 from benchmarks.fuzz.models import small_models
 from benchmarks.fuzz.targets import Attempt, Violation, draw, shown
+from nae.card import make_card
 from nae.errors import FormatError
 from nae.tables import TableModel, load
 from nae.tables.archive import pack, parse_archive
@@ -72,6 +73,7 @@ def check_forged(content: bytes, random: np.random.Generator, path: Path | None 
         return "forged, refused"
     check_laws(model, odd_rows(model, random))
     check_saved(model)
+    make_card(model)
     if model.statistics is not None:
         model.explain_global()
     return "forged, a model that works"

@@ -85,7 +85,7 @@ def random_model(random: np.random.Generator) -> TableModel:
         n_active=int(random.integers(1, n_experts + 1)),
         n_outputs=int(random.choice(_LINKS[link])),
         n_members=int(random.integers(1, 4)),
-        gate=str(random.choice(GATES)),
+        gate=str(random.choice(sorted(GATES))),
         routing=str(random.choice(sorted(ROUTINGS))),
         link=link,
         scale=float(random.choice([0.0, 1.0, 30.0, 1e4])),

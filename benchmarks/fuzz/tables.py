@@ -50,6 +50,8 @@ def prepare(folder: Path) -> Attempt:
                 estimator.fit(table, y, **beside)
             except (NAEError, ValueError) as error:
                 return _check_refusal(error)
+            if "sample_weight" in beside:  # rows without weight may hold anything, and are seen by no fit
+                table = _taken(table, beside["sample_weight"] > 0)
             return _check_fitted(estimator, table, random, path if random.integers(8) == 0 else None)
 
     return attempt
@@ -112,6 +114,15 @@ def _frame(columns: dict[str, Any], *, is_polars: bool) -> Any:
         return pd.DataFrame(columns)
     except Exception:  # what the package cannot hold is for a mapping
         return columns
+
+
+def _taken(table: Any, rows: np.ndarray) -> Any:
+    """Return some rows of a table of any kind."""
+    if isinstance(table, dict):
+        return {name: np.asarray(column)[rows] for name, column in table.items()}
+    if isinstance(table, list):
+        return [row for row, is_taken in zip(table, rows, strict=True) if is_taken]
+    return table.filter(rows) if type(table).__module__.startswith("polars") else table[rows]
 
 
 def _name(random: np.random.Generator, i: int) -> str:
