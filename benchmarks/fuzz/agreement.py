@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ _RARE = ("c", "numba")  # compilers take a hundred times as long as all others
 def prepare(folder: Path) -> Attempt:
     """Return the attempt: one evaluator, one model, some rows."""
     usable = [one for one in EVALUATORS if one.name not in _LEFT_OUT and _is_there(one)]
+    rooms = count()
     often = [one for one in usable if one.name not in _RARE]
 
     def attempt(random: np.random.Generator) -> str:
         evaluator = draw(usable if random.integers(4) == 0 else often, random)
         case = _case(random, takes_offset=evaluator.takes_offset)
-        place = folder / "room"
+        place = folder / f"room-{next(rooms)}"  # a library is not loaded twice from one place
         place.mkdir()
         try:
             with shown(pack(case.model), ending="nae"):

@@ -207,3 +207,11 @@ def test_extreme_class_weights_can_be_saved(size: float, tmp_path: Path) -> None
 def test_what_stands_beside_a_table_is_refused_where_a_file_could_not_hold_the_model(given: Any, match: str) -> None:
     with pytest.raises(DataError, match=match):
         NAERegressor(**TINY).fit(np.arange(60.0)[:, None], np.arange(60.0), **given)
+
+
+def test_a_model_whose_validation_loss_is_infinite_is_saved(tmp_path: Path) -> None:
+    offset = np.array([-1.7e15, -1.3e15])
+    settings = {"n_members": 1, "max_epochs": 2, "random_state": 0}
+    estimator = NAERegressor("tweedie", **settings).fit([[0.0], [1.0]], [1e15, 6e14], offset=offset)
+    estimator.save(tmp_path / "m.nae")
+    assert nae.load(tmp_path / "m.nae").training.validation_loss is None

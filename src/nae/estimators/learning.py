@@ -1,5 +1,6 @@
 """From a call of ``fit`` to a model: read and encode the rows, train, assemble. The estimator keeps what is learned."""
 
+import math
 from dataclasses import dataclass, replace
 
 from nae._typing import AnyArray
@@ -95,6 +96,11 @@ def _train(prepared: Prepared, run: Run, train: Train, *, is_path: bool) -> tupl
     return halve_batch_until_it_fits(lambda one: attempt(prepared.with_training(one)), config, n_rows=n_rows)
 
 
+def _finite(loss: float | None) -> float | None:
+    """Return a loss that a file can hold; with a log link and giant offsets it is infinite."""
+    return loss if loss is not None and math.isfinite(loss) else None
+
+
 def _summarise(given: Given, prepared: Prepared, fitted: Fitted) -> TrainingSummary:
     """Return what the model remembers of its training."""
     origin, history, asked = prepared.origin, fitted.history, given.parameters.additivity
@@ -104,7 +110,7 @@ def _summarise(given: Given, prepared: Prepared, fitted: Fitted) -> TrainingSumm
         n_epochs=len(history),
         best_epoch=history.best_epoch,
         stopped=history.stopped,
-        validation_loss=history.best_validation,
+        validation_loss=_finite(history.best_validation),
         table_error=fitted.table_error,
         device=str(prepared.place.device),
         target=", ".join(origin.target_names) or None,
