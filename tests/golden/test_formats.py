@@ -8,9 +8,13 @@ import pytest
 
 import nae
 from nae.tables.archive import FORMAT, read_archive
+from nae.tables.gates import GATES
+from nae.tables.routing import ROUTINGS
+from tests.golden.make_kinds import answers
 
 FOLDER = Path(__file__).parent
 FORMATS = range(1, FORMAT + 1)
+KINDS = sorted(FOLDER.glob("format_*_*.nae"))
 
 
 @pytest.mark.parametrize("number", FORMATS)
@@ -22,6 +26,30 @@ def test_a_file_of_an_older_format_predicts_what_it_did(number: int) -> None:
     np.testing.assert_allclose(found.values, answers["contributions"], atol=1e-6)
     np.testing.assert_allclose(found.lower, answers["lower"], atol=1e-6)
     np.testing.assert_allclose(found.upper, answers["upper"], atol=1e-6)
+
+
+@pytest.mark.parametrize("path", KINDS, ids=lambda path: path.stem)
+def test_a_file_of_every_kind_predicts_what_it_did(path: Path) -> None:
+    model, extra = read_archive(path)
+    known = json.loads(path.with_suffix(".json").read_text())
+    found = answers(model, known["rows"])
+    for name in ("contributions", "lower", "upper", "predictions"):
+        np.testing.assert_allclose(found[name], known[name], atol=1e-6)
+    assert extra == {"note": "golden"}
+
+
+def test_every_format_has_files_of_every_gate_and_routing() -> None:
+    kept: dict[int, list[nae.TableModel]] = {}
+    for path in FOLDER.glob("format_*.nae"):
+        content = path.read_bytes()
+        container = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        number = json.loads(container["__metadata__"]["nae"])["format"]
+        assert path.stem.split("_")[1] == str(number)
+        kept.setdefault(number, []).append(nae.load(path))
+    assert sorted(kept) == list(FORMATS), "a format was raised: write its files by tests.golden.make_kinds"
+    for models in kept.values():
+        assert {model.gate.kind for model in models} == set(GATES)
+        assert {model.routing.name for model in models} == set(ROUTINGS)
 
 
 @pytest.mark.parametrize("number", FORMATS)
