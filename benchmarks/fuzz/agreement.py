@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -26,7 +27,7 @@ _LEFT_OUT = ("page",)  # needs a browser
 _RARE = ("c", "numba")  # compilers take a hundred times as long as all others
 
 
-def prepare(folder: Path) -> Attempt:
+def prepare(folder: Path, _: ExitStack) -> Attempt:
     """Return the attempt: one evaluator, one model, some rows."""
     usable = [one for one in EVALUATORS if one.name not in _LEFT_OUT and _is_there(one)]
     rooms = count()

@@ -1,5 +1,6 @@
 """Model files, changed byte by byte under their old checksums, or in their structure with checksums that are right."""
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ __all__ = ["check_broken", "check_forged", "forge", "prepare"]
 _FROM_DISK = 32  # of so many attempts one goes through a file
 
 
-def prepare(folder: Path) -> Attempt:
+def prepare(folder: Path, _: ExitStack) -> Attempt:
     """Return the attempt: half of them break bytes, half forge a file."""
     models = small_models()
     contents = [pack(model, extra={"note": "beside it"} if i % 4 == 0 else None) for i, model in enumerate(models)]

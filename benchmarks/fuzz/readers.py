@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ _TOKENS = (
 )
 
 
-def prepare(folder: Path) -> Attempt:
+def prepare(folder: Path, _: ExitStack) -> Attempt:
     """Return the attempt: read a changed file; one in eight is predicted on the command line or streamed."""
     contents = seeds()
     plain = [one for one in contents if not one.startswith((b"PAR1", b"ARROW1", b"\xff\xff"))]

@@ -6,6 +6,7 @@ import logging
 import socket
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,16 +62,18 @@ class _Request:
         return b"\r\n".join(lines)
 
 
-def prepare(folder: Path) -> Attempt:
+def prepare(folder: Path, closing: ExitStack) -> Attempt:
     """Return the attempt: of sixteen requests one goes over the loopback, and one goes to a model that was forged."""
     logging.disable(logging.CRITICAL)
+    closing.callback(logging.disable, logging.NOTSET)
     models = {f"m{i}": model for i, model in enumerate(small_models())}
     contents = [pack(model) for model in models.values()]
     (folder / "models").mkdir()
     for name, content in zip(models, contents, strict=True):
         (folder / "models" / f"{name}.nae").write_bytes(content)
     app = make_app(Registry.open(folder / "models"), _LIMITS, reload_seconds=None)
-    loop, port = asyncio.new_event_loop(), _listen(app)
+    loop, port = asyncio.new_event_loop(), _listen(app, closing)
+    closing.callback(loop.close)
 
     def attempt(random: np.random.Generator) -> str:
         name = draw(list(models), random)
@@ -197,11 +200,14 @@ def _attempt_forged(content: bytes, path: Path, loop: asyncio.AbstractEventLoop)
     return "forged, served"
 
 
-def _listen(app: Any) -> int:
-    """Serve the application in a thread that ends with the process, and return its port."""
+def _listen(app: Any, closing: ExitStack) -> int:
+    """Serve the application in a thread, and return its port."""
     config = uvicorn.Config(app, port=0, http=make_protocol(_LIMITS, 20), ws="none", log_level="critical")
     server = uvicorn.Server(config)
-    threading.Thread(target=server.run, daemon=True).start()
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    closing.callback(thread.join, 30)
+    closing.callback(setattr, server, "should_exit", True)
     while not server.started:
         time.sleep(0.01)
     port: int = server.servers[0].sockets[0].getsockname()[1]

@@ -1,6 +1,7 @@
 """Wild tables, fitted by every estimator and loss with networks so small that a fit takes milliseconds."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ _TEXTS = ("a", "b", "", " ", "nan", "None", "1", "ü", "\U0001f600", "\ud800", "
 _LARGEST = 1e300
 
 
-def prepare(folder: Path) -> Attempt:
+def prepare(folder: Path, _: ExitStack) -> Attempt:
     """Return the attempt: a table, a target and an estimator of any kind."""
     torch.set_num_threads(1)
     path = folder / "m.nae"

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -39,9 +39,12 @@ class Target:
     megabytes: float
     """The most memory that one attempt may add to the process."""
 
-    def prepare(self, folder: Path) -> Attempt:
-        """Import what the target needs and make what its attempts share; files go to an empty folder."""
-        attempt: Attempt = import_module(f"benchmarks.fuzz.{self.name}").prepare(folder)
+    def prepare(self, folder: Path, closing: ExitStack) -> Attempt:
+        """Import what the target needs and make what its attempts share.
+
+        Files go to an empty folder; what must be closed in the end is told to ``closing``.
+        """
+        attempt: Attempt = import_module(f"benchmarks.fuzz.{self.name}").prepare(folder, closing)
         return attempt
 
 

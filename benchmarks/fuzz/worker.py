@@ -9,7 +9,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -69,8 +69,8 @@ def work(share: Share, at: Any, pipe: Connection) -> None:
     Sends every violation when it is found, and a tally at the end.
     """
     warnings.simplefilter("ignore")  # numbers at the edge of what floats hold overflow, and may
-    with tempfile.TemporaryDirectory(prefix="nae-fuzz-") as folder:
-        pipe.send(_work(share, at, pipe, TARGETS[share.target].prepare(Path(folder))))
+    with tempfile.TemporaryDirectory(prefix="nae-fuzz-") as folder, ExitStack() as closing:
+        pipe.send(_work(share, at, pipe, TARGETS[share.target].prepare(Path(folder), closing)))
     pipe.close()
 
 
