@@ -51,7 +51,7 @@ GRAPH: Graph = {
 }
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.
 # Nothing else may import upwards.
-FORWARDING = {"tables/explains.py": "explanation", "explanation/shown.py": "interop"}
+FORWARDING = {"tables/explains.py": "explanation", "explanation/interpret.py": "interop"}
 # What reads a model must not know how it was trained.
 READERS = ("card", "plots", "interop", "export", "report", "serving")
 TRAINERS = ("network", "training", "scanning", "estimators")

@@ -106,7 +106,7 @@ def test_an_import_in_the_wrong_direction_is_found(tmp_path: Path, file: str, te
             "tables/explains.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nae.explanation import LocalExplanation",
         ),
-        ("explanation/shown.py", "def f():\n    from nae.interop import interpret"),
+        ("explanation/interpret.py", "def f():\n    from nae.interop import interpret"),
         ("export/c.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
         ("estimators/base.py", "import torch\nimport sklearn\nfrom nae.metrics import additivity"),
     ],

@@ -49,16 +49,16 @@ def test_a_model_that_cannot_be_prepared_stops_no_other(
     folder: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from nae.serving import app
-    from nae.serving.service import make_service
+    from nae.serving.responder import make_responder
 
-    make = make_service
+    make = make_responder
 
     def fail(served: Any, limits: Any) -> Any:
         if served.name == "bad":
             raise TypeError
         return make(served, limits)
 
-    monkeypatch.setattr(app, "make_service", fail)
+    monkeypatch.setattr(app, "make_responder", fail)
     with serving(folder, reload_seconds=0.02) as client:
         for name in ("bad", "c"):
             (folder / f"{name}.part").write_bytes((models / "two.nae").read_bytes())

@@ -14,11 +14,11 @@ from nae.encoding.columns import Columns
 from nae.encoding.schema import Category
 from nae.errors import DataError, UserError, did_you_mean
 from nae.explanation.context import context_parts, row_chunks
+from nae.explanation.interpret import InterpretView
 from nae.explanation.own import own_effects
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
 from nae.explanation.serial import Serial, make_frame
-from nae.explanation.shown import Shown
 from nae.quality import check_offset
 from nae.tables.model import TableModel
 
@@ -28,7 +28,7 @@ _PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "p
 
 
 @dataclass(frozen=True, eq=False)
-class LocalExplanation(Shown, Serial):
+class LocalExplanation(InterpretView, Serial):
     """Contributions of rows, each split into what its own value does and what the context changed.
 
     ``values = own + shift`` and ``shift = parts.sum(axis=-1) + rest``, to rounding; ``values.sum(axis=1) + base`` is
@@ -78,7 +78,7 @@ class LocalExplanation(Shown, Serial):
             "lower": self.lower,
             "upper": self.upper,
             "own": self.own,
-            "context": self.shift,
+            "shift": self.shift,
         }
         columns: dict[str, list[str] | list[float]] = {
             "feature": [self.feature_names[i] for i in order],

@@ -12,11 +12,11 @@ from nae._words import counted
 from nae.encoding.cells import Cells
 from nae.encoding.schema import OTHER, Category, Feature
 from nae.errors import UserError, did_you_mean
+from nae.explanation.interpret import InterpretView
 from nae.explanation.own import additive_share, weighted_share
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, require_statistics
 from nae.explanation.serial import Serial, make_frame
-from nae.explanation.shown import Shown
 from nae.tables.model import TableModel
 from nae.tables.statistics import QUANTILES
 
@@ -71,7 +71,7 @@ class FeatureShape:
 
 
 @dataclass(frozen=True, eq=False)
-class GlobalExplanation(Shown, Serial):
+class GlobalExplanation(InterpretView, Serial):
     """What a model does with every feature, on the scale of the score.
 
     Examples

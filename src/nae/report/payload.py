@@ -13,7 +13,7 @@ from nae.explanation.reference import require_statistics
 from nae.explanation.shapes import value_order
 from nae.quality import Quality
 from nae.report.density import find_density
-from nae.report.reduction import FittedModel, Reduction
+from nae.report.reduction import PageModel, Reduction
 from nae.report.rows import ReportRows
 from nae.tables.listing import list_steps
 from nae.tables.lowered import lower
@@ -26,7 +26,7 @@ VERSION = 1
 
 def build_payload(
     model: TableModel,
-    fitted: FittedModel,
+    fitted: PageModel,
     rows: ReportRows,
     *,
     quality: Quality | None,

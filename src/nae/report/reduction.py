@@ -12,7 +12,7 @@ from nae.report.packing import Packed, pack, pack_small
 from nae.tables.gates import MEMBER_AXES, GateTables
 from nae.tables.model import TableModel
 
-__all__ = ["PAGE_LIMIT", "FittedModel", "Reduction", "fit_into_page"]
+__all__ = ["PAGE_LIMIT", "PageModel", "Reduction", "fit_into_page"]
 
 PAGE_LIMIT = 20_000_000  # the largest size of all tables in base64, in bytes
 _LARGE = ("experts", "gate.terms", "gate.mix")  # the large tables
@@ -33,7 +33,7 @@ class Reduction:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedModel:
+class PageModel:
     """A model as it is stored in the page."""
 
     model: TableModel
@@ -41,10 +41,10 @@ class FittedModel:
     reduction: Reduction | None
 
 
-def fit_into_page(model: TableModel, columns: Columns, *, limit: int = PAGE_LIMIT) -> FittedModel:
+def fit_into_page(model: TableModel, columns: Columns, *, limit: int = PAGE_LIMIT) -> PageModel:
     """Return the model unchanged if its tables take at most ``limit`` bytes, otherwise a reduced model that fits."""
     if _size(model, model.n_members, bytes_each=model.experts.dtype.itemsize) <= limit:
-        return FittedModel(model, _pack(model, is_quantised=False), None)
+        return PageModel(model, _pack(model, is_quantised=False), None)
     n_rows = min(columns.n_rows, _MOST_ROWS)
     few = columns.take(np.linspace(0, columns.n_rows - 1, n_rows).round().astype(np.int64))
     before = model.decision_function(few)
@@ -60,7 +60,7 @@ def fit_into_page(model: TableModel, columns: Columns, *, limit: int = PAGE_LIMI
         largest_prediction_difference=float(np.abs(model.link.inverse(before) - model.link.inverse(after[best])).max()),
         n_rows=n_rows,
     )
-    return FittedModel(smaller, arrays, reduction)
+    return PageModel(smaller, arrays, reduction)
 
 
 def _shrink(model: TableModel, few: Columns, stride: int, limit: int) -> tuple[TableModel, dict[str, Packed], int]:

@@ -9,7 +9,7 @@ _WHERE = {
     "Limits": "nae.serving.limits",
     "Registry": "nae.serving.registry",
     "make_app": "nae.serving.app",
-    "run_server": "nae.serving.server",
+    "run_server": "nae.serving.process",
 }
 
 __all__ = ["Limits", "Registry", "make_app", "run_server"]
@@ -17,8 +17,8 @@ __all__ = ["Limits", "Registry", "make_app", "run_server"]
 if TYPE_CHECKING:
     from nae.serving.app import make_app as make_app
     from nae.serving.limits import Limits as Limits
+    from nae.serving.process import run_server as run_server
     from nae.serving.registry import Registry as Registry
-    from nae.serving.server import run_server as run_server
 
 
 def __getattr__(name: str) -> Any:

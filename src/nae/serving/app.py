@@ -24,7 +24,7 @@ from nae.serving.gate import Gate
 from nae.serving.limits import Limits
 from nae.serving.openapi import make_document
 from nae.serving.registry import Registry
-from nae.serving.service import Service, make_service
+from nae.serving.responder import Responder, make_responder
 
 __all__ = ["make_app"]
 
@@ -58,12 +58,12 @@ def make_app(
     hosts
         Names and addresses that requests may call the server by; None is any.
     """
-    server = _Server(registry, limits or Limits(), asks_token=token is not None, checks_host=hosts is not None)
+    state = _AppState(registry, limits or Limits(), asks_token=token is not None, checks_host=hosts is not None)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         stop = threading.Event()
-        watcher = threading.Thread(target=server.watch, args=(stop, reload_seconds), name="nae-reload", daemon=True)
+        watcher = threading.Thread(target=state.watch, args=(stop, reload_seconds), name="nae-reload", daemon=True)
         if reload_seconds is not None:
             watcher.start()
         try:
@@ -72,24 +72,24 @@ def make_app(
             stop.set()
 
     app = FastAPI(title="Neural additive experts", version=__version__, lifespan=lifespan, redoc_url=None)
-    _add_routes(app, server)
+    _add_routes(app, state)
     app.add_exception_handler(RequestError, _answer_request_error)
     app.add_exception_handler(RequestValidationError, _answer_parameter_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_middleware(Gate, token=token, hosts=hosts)
-    app.add_middleware(_Counting, counters=server.counters)
+    app.add_middleware(_Counting, counters=state.counters)
     # The document follows the models, which may change while the server runs.
-    app.openapi = server.document  # type: ignore[method-assign]
+    app.openapi = state.document  # type: ignore[method-assign]
     return app
 
 
-class _Server:
-    """What the routes share."""
+class _AppState:
+    """What the routes share: the models, their responders, limits and counters."""
 
     def __init__(self, registry: Registry, limits: Limits, *, asks_token: bool, checks_host: bool) -> None:
         self._asks_token, self._checks_host = asks_token, checks_host
         self.registry, self.limits, self.counters = registry, limits, Counters()
-        self._services = {name: make_service(served, self.limits) for name, served in registry.models.items()}
+        self._responders = {name: make_responder(served, self.limits) for name, served in registry.models.items()}
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     def watch(self, stop: threading.Event, seconds: float) -> None:
@@ -106,22 +106,22 @@ class _Server:
         """Make the models in service ready, keeping those that did not change."""
         ready = {}
         for name, served in self.registry.models.items():
-            before = self._services.get(name)
+            before = self._responders.get(name)
             if before is not None and before.served is served:
                 ready[name] = before
                 continue
             try:
-                ready[name] = make_service(served, self.limits)
+                ready[name] = make_responder(served, self.limits)
             except Exception:
                 _LOGGER.exception("%s cannot be served", name)
                 self.registry.n_failures += 1
                 if before is not None:
                     ready[name] = before
-        self._services = ready  # replaced, never changed: a request sees the old or the new one
+        self._responders = ready  # replaced, never changed: a request sees the old or the new one
 
-    def find(self, name: str | None) -> Service:
-        """Return a service by name, or the only one."""
-        services = self._services
+    def find(self, name: str | None) -> Responder:
+        """Return the responder of a model by name, or the only one."""
+        services = self._responders
         if name is None:
             if len(services) == 1:
                 return next(iter(services.values()))
@@ -134,10 +134,10 @@ class _Server:
 
     def document(self) -> dict[str, Any]:
         """Return the OpenAPI document of the models now in service."""
-        served = [service.served for service in self._services.values()]
+        served = [responder.served for responder in self._responders.values()]
         return make_document(served, self.limits, asks_token=self._asks_token, checks_host=self._checks_host)
 
-    async def answer(self, request: Request, service: Service, label: str, work: Work) -> Response:
+    async def answer(self, request: Request, responder: Responder, label: str, work: Work) -> Response:
         """Read a body within the limits and answer it."""
         body = await self._read_body(request)
         try:
@@ -148,7 +148,7 @@ class _Server:
                     content, n_rows = await run_in_threadpool(work, body)
         except NAEError as error:
             raise RequestError(422, str(error)) from error
-        self.counters.count_rows(service.served.name, label, n_rows)
+        self.counters.count_rows(responder.served.name, label, n_rows)
         return _json(content)
 
     async def _read_body(self, request: Request) -> bytes:
@@ -173,8 +173,8 @@ class _Server:
         return b"".join(parts)
 
 
-def _add_routes(app: FastAPI, server: _Server) -> None:
-    registry = server.registry
+def _add_routes(app: FastAPI, state: _AppState) -> None:
+    registry = state.registry
 
     @app.get("/healthz")
     async def health() -> Response:
@@ -182,7 +182,7 @@ def _add_routes(app: FastAPI, server: _Server) -> None:
 
     @app.get("/metrics")
     async def metrics() -> Response:
-        text = server.counters.render(
+        text = state.counters.render(
             n_models=len(registry.models), n_reloads=registry.n_reloads, n_failures=registry.n_failures
         )
         return Response(text, media_type="text/plain; version=0.0.4")
@@ -196,18 +196,18 @@ def _add_routes(app: FastAPI, server: _Server) -> None:
         return _json(encode({"models": rows}))
 
     async def predict(request: Request) -> Response:
-        service = server.find(request.path_params.get("name"))
-        return await server.answer(request, service, "predict", service.predict)
+        responder = state.find(request.path_params.get("name"))
+        return await state.answer(request, responder, "predict", responder.predict)
 
     async def explain(request: Request, causes: Annotated[int, Query(ge=1, le=20)] = 3) -> Response:
-        service = server.find(request.path_params.get("name"))
-        return await server.answer(request, service, "explain", lambda body: service.explain(body, n_causes=causes))
+        responder = state.find(request.path_params.get("name"))
+        return await state.answer(request, responder, "explain", lambda body: responder.explain(body, n_causes=causes))
 
     async def schema(request: Request) -> Response:
-        return _json(server.find(request.path_params.get("name")).schema)
+        return _json(state.find(request.path_params.get("name")).schema)
 
     async def model(request: Request) -> Response:
-        return _json(server.find(request.path_params.get("name")).card)
+        return _json(state.find(request.path_params.get("name")).card)
 
     for base in ("", "/models/{name}"):
         app.add_api_route(f"{base}/predict", predict, methods=["POST"])

@@ -7,7 +7,7 @@ from nae import __version__
 from nae.encoding.schema import Category, Feature
 from nae.serving.examples import example_row, feature_examples
 from nae.serving.limits import Limits
-from nae.serving.registry import Served
+from nae.serving.registry import ServedModel
 from nae.serving.rows import accepts_numbers
 from nae.tables.model import TableModel
 
@@ -20,7 +20,7 @@ _GONE = "The model went out of service."
 
 
 def make_document(
-    models: list[Served], limits: Limits, *, asks_token: bool = False, checks_host: bool = False
+    models: list[ServedModel], limits: Limits, *, asks_token: bool = False, checks_host: bool = False
 ) -> dict[str, Any]:
     """Return the document of a server: one model at the root, several under their names."""
     paths: dict[str, Any] = {
@@ -71,12 +71,12 @@ def _field(model: TableModel, i: int, feature: Feature) -> dict[str, Any]:
     return found
 
 
-def _describe(models: list[Served]) -> str:
+def _describe(models: list[ServedModel]) -> str:
     lines = [f"{served.name}: {served.card.sentence}." for served in models]
     return "\n\n".join([*lines, "A field that is absent or null is a missing value."])
 
 
-def _model_paths(served: Served, base: str, label: str, limits: Limits) -> dict[str, Any]:
+def _model_paths(served: ServedModel, base: str, label: str, limits: Limits) -> dict[str, Any]:
     model = served.model
     causes = {
         "name": "causes",

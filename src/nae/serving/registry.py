@@ -15,7 +15,7 @@ from nae.card import Card, make_card
 from nae.errors import ConfigError, FormatError, NAEError
 from nae.tables import TableModel, load
 
-__all__ = ["Registry", "Served", "file_state"]
+__all__ = ["Registry", "ServedModel", "file_state"]
 
 _LOGGER = logging.getLogger("nae.serving")
 _TRIES = 5  # a file that changes while it is read is read again
@@ -24,7 +24,7 @@ FileState = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Served:
+class ServedModel:
     """One model in service."""
 
     name: str
@@ -37,14 +37,14 @@ class Served:
 class Registry:
     """Models by name; reading it needs no lock, because the mapping is replaced and never changed."""
 
-    def __init__(self, source: Path, models: Mapping[str, Served], *, is_compiled: bool = False) -> None:
+    def __init__(self, source: Path, models: Mapping[str, ServedModel], *, is_compiled: bool = False) -> None:
         self.source = source
         self.is_folder = source.is_dir()
         self._is_gone = False
         self._is_compiled = is_compiled
         self.n_reloads = 0
         self.n_failures = 0
-        self._models: Mapping[str, Served] = MappingProxyType(dict(models))
+        self._models: Mapping[str, ServedModel] = MappingProxyType(dict(models))
         self._failed: dict[str, FileState] = {}
 
     @staticmethod
@@ -66,7 +66,7 @@ class Registry:
         return Registry(path, models, is_compiled=is_compiled)
 
     @property
-    def models(self) -> Mapping[str, Served]:
+    def models(self) -> Mapping[str, ServedModel]:
         """The models now in service."""
         return self._models
 
@@ -84,7 +84,7 @@ class Registry:
         was_gone, self._is_gone = self._is_gone, not files
         if self._is_gone and not (was_gone or self.is_folder):
             return False
-        found: dict[str, Served] = {}
+        found: dict[str, ServedModel] = {}
         for name, file in files.items():
             before = self._models.get(name)
             after = self._read_changed(name, file, before)
@@ -96,7 +96,7 @@ class Registry:
         self.n_reloads += 1
         return True
 
-    def _read_changed(self, name: str, file: Path, before: Served | None) -> Served | None:
+    def _read_changed(self, name: str, file: Path, before: ServedModel | None) -> ServedModel | None:
         try:
             state = file_state(file)
             if before is not None and before.state == state:
@@ -136,11 +136,11 @@ def _check_place(file: Path) -> None:
         raise FormatError(f"A served file must lie in the folder; {file} is a link out of it.")
 
 
-def _read(name: str, file: Path, *, is_compiled: bool) -> Served:
+def _read(name: str, file: Path, *, is_compiled: bool) -> ServedModel:
     for _ in range(_TRIES):
         state = file_state(file)
         version = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
         model = load(file)
         if file_state(file) == state:
-            return Served(name, model.compile() if is_compiled else model, make_card(model), version, state)
+            return ServedModel(name, model.compile() if is_compiled else model, make_card(model), version, state)
     raise FormatError(f"{file} changed {_TRIES} times while it was read.")

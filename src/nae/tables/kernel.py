@@ -17,7 +17,7 @@ from nae.tables.lowered import Lowered, Mix, OneExpert, Step
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 
-__all__ = ["LAYOUTS", "Kernel", "Located", "Rule", "make_kernel"]
+__all__ = ["LAYOUTS", "Evaluated", "Kernel", "Rule", "make_kernel"]
 
 Tables: TypeAlias = tuple[Array, Array, Array, Array, Array]
 
@@ -37,7 +37,7 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Located:
+class Evaluated:
     """The result of the kernel: scores (row, output); on request contributions and bounds (row, feature, output)."""
 
     score: Array
@@ -58,14 +58,14 @@ class Kernel:
     run: Callable[..., None]
     find: Callable[..., None]
 
-    def evaluate(self, cells: Cells, *, with_values: bool = False) -> Located:
+    def evaluate(self, cells: Cells, *, with_values: bool = False) -> Evaluated:
         """Return the scores of all rows, with contributions and bounds if ``with_values`` is true."""
         n_rows, n_features = cells.slot.shape
         n_outputs = len(self.intercept)
         score = np.empty((n_rows, n_outputs))
         score[:] = self.intercept
         shape = (n_rows if with_values else 0, n_features, n_outputs)
-        found = Located(score, np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        found = Evaluated(score, np.zeros(shape), np.zeros(shape), np.zeros(shape))
         dtype = self.tables[0].dtype
 
         def run(rows: slice) -> None:

@@ -6,17 +6,17 @@ from typing import Any
 from nae.serving.answers import encode, explain_rows, predict_rows
 from nae.serving.limits import Limits
 from nae.serving.openapi import row_schema
-from nae.serving.registry import Served
+from nae.serving.registry import ServedModel
 from nae.serving.rows import RowReader
 
-__all__ = ["Service", "make_service"]
+__all__ = ["Responder", "make_responder"]
 
 
 @dataclass(frozen=True, eq=False)
-class Service:
+class Responder:
     """Answers bodies with bodies."""
 
-    served: Served
+    served: ServedModel
     schema: bytes
     card: bytes
     _predicted: RowReader
@@ -42,10 +42,10 @@ class Service:
         return encode({"model": self.served.name, "version": self.served.version, **content})
 
 
-def make_service(served: Served, limits: Limits) -> Service:
+def make_responder(served: ServedModel, limits: Limits) -> Responder:
     """Prepare a model."""
     head = {"name": served.name, "version": served.version}
-    return Service(
+    return Responder(
         served=served,
         schema=encode(row_schema(served.model)),
         card=encode({**head, **served.card.to_dict()}),

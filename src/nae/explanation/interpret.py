@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
-__all__ = ["Shown"]
+__all__ = ["InterpretView"]
 
 
-class Shown:
+class InterpretView:
     """An explanation that ``interpret.show`` and ``interpret.preserve`` understand."""
 
     explanation_type: ClassVar[str]
