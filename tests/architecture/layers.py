@@ -37,7 +37,7 @@ GRAPH: Graph = {
     "native": (),
     "network": ("encoding", "tables"),
     "scanning": ("links", "encoding", "quality"),
-    "training": ("links", "encoding", "tables", "native", "network", "scanning"),
+    "training": ("links", "parameters", "encoding", "tables", "native", "network", "scanning"),
     "estimators": (
         *("links", "contributions", "recipes", "parameters", "selection", "encoding", "tables", "quality"),
         *("explanation", "metrics", "network", "scanning", "training"),

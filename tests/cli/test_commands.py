@@ -110,7 +110,7 @@ def test_a_column_that_names_rows_is_said(nae: Command, tmp_path: Path, how: tup
     words = ("fit", data, "-t", "y", "-o", tmp_path / "m.nae", "--test-size", "0", *how, *TINY)
     code, _, err = nae(*words)
     assert code == 0
-    assert len(re.findall(r"note: Column 'who' \(\d\d levels in \d\d rows\) seems to name rows", err)) == 1
+    assert len(re.findall(r"note: Column 'who' \(\d\d levels in \d\d rows\) looks like an identifier", err)) == 1
     assert "(nae fit --ignore who)" in err
     assert "note: " not in nae(*words, "--category", "who")[2]
 

@@ -141,7 +141,7 @@ QUICK = FAST | {"n_members": 2, "max_epochs": 1}
 @pytest.mark.parametrize("levels", [named(60), named(31), named(31, n_missing=40), named(60).astype("category")])
 def test_a_column_that_names_rows_is_warned_of_once(levels):
     said = (
-        r"Column 'the home' \((60|31) levels in 60 rows\) seems to name rows, which says nothing about new ones; "
+        r"Column 'the home' \((60|31) levels in 60 rows\) looks like an identifier\. It will not generalise: "
         r"drop it \(nae fit --ignore 'the home'\)"
     )
     with pytest.warns(NAEWarning, match=said) as found:
@@ -152,7 +152,7 @@ def test_a_column_that_names_rows_is_warned_of_once(levels):
 def test_columns_that_name_rows_are_warned_of_together():
     both = named(60).assign(key=[f"{i:04x}" for i in range(60)])
     with pytest.warns(
-        NAEWarning, match=r"Columns 'the home' .*, 'key' .* seem .*; drop them .*--ignore key\)"
+        NAEWarning, match=r"Columns 'the home' .*, 'key' .* look like identifiers\. .*: drop them .*--ignore key\)"
     ) as found:
         NAERegressor(**QUICK).fit(both, both["x"])
     assert len(found) == 1
@@ -179,7 +179,8 @@ def test_a_scan_is_warned_of_columns_that_name_rows(n_levels, n_warnings):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         NAERegressor(**QUICK).fit(rows, y="x")
-    assert len([one for one in found if "(60 levels in 60 rows) seems to name rows" in str(one.message)]) == n_warnings
+    said = [one for one in found if "(60 levels in 60 rows) looks like an identifier" in str(one.message)]
+    assert len(said) == n_warnings
     assert all(one.filename == __file__ for one in found)
 
 
@@ -203,7 +204,7 @@ def test_levels_with_few_rows_share_an_effect(is_scanned):
 def test_a_column_that_names_every_row_contributes_nothing():
     random = np.random.default_rng(0)
     X = pd.DataFrame({"who": [f"row {i}" for i in range(500)], "x": random.normal(size=500)})
-    with pytest.warns(NAEWarning, match="seems to name rows"):
+    with pytest.warns(NAEWarning, match="looks like an identifier"):
         model = NAERegressor(**FAST | {"max_epochs": 2}).fit(X, X["x"])
     assert model.model_.schema.features[0].levels == ()
     assert not model.contributions(X).feature("who").any()

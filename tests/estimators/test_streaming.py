@@ -273,7 +273,7 @@ def test_levels_beyond_counting_share_a_slot_and_are_warned_of(monkeypatch):
     random = np.random.default_rng(0)
     names = [f"id {i}" if i % 3 else "often" for i in range(600)]
     table = pa.table({"name": names, "x": random.normal(size=600), "y": random.normal(size=600)})
-    with pytest.warns(NAEWarning, match=r"more levels than can be counted one by one: \['name'\]"):
+    with pytest.warns(NAEWarning, match=r"Columns \['name'\] have too many levels to count each one"):
         model = NAERegressor(**FAST, n_knots=8).fit(nae.scan(ds.dataset(table)), y="y")
     feature = model.model_.schema.features[0]
     weight = model.model_.statistics.weight[model.model_.schema.slots(0)]

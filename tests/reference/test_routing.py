@@ -56,7 +56,7 @@ def test_weights_of_tables_and_torch_are_those_of_the_paper(routing, expected, n
     logits = draw_logits(4, N_EXPERTS, 3, 2)
     logits[0, 1:3] = logits[0, :1]  # ties, which the first experts win
     tables = routing(n_active).weights(logits)
-    trained = TORCH_ROUTINGS[routing.name](n_active).weights(torch.as_tensor(logits), is_training=True).numpy()
+    trained = TORCH_ROUTINGS[routing.name](n_active, 0.1).weights(torch.as_tensor(logits), is_training=True).numpy()
     for t, i, m in np.ndindex(4, 3, 2):
         weights = expected(logits[t, :, i, m], n_active)
         np.testing.assert_allclose(tables[t, :, i, m], weights, atol=1e-12)

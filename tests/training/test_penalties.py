@@ -80,7 +80,7 @@ def test_the_share_of_context_is_a_ratio_of_variances(weight):
 
 
 def make_dial(target: float, *, least: float = 0.0) -> Dial:
-    return Dial(target, least=least, device=torch.device("cpu"), dtype=torch.float64)
+    return Dial(target, start=0.1, least=least, device=torch.device("cpu"), dtype=torch.float64)
 
 
 def test_the_dial_presses_harder_while_additivity_is_short_of_its_target():

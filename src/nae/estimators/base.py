@@ -161,10 +161,10 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         return self.model_.contributions(cells, with_experts=with_experts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to one file that holds no code, whole or not at all.
+        """Write the fitted estimator to one file that holds no code. If writing fails, no file is left.
 
-        ``nae.load`` reads the model in it, without torch and scikit-learn; :meth:`load` gives the estimator back, but
-        for parameters that are functions or other objects.
+        ``nae.load`` reads the model in it, without torch and scikit-learn. :meth:`load` returns the estimator;
+        parameters that are functions or other objects get their defaults.
         """
         check_is_fitted(self)
         save_estimator(self, path)
@@ -184,7 +184,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
     def feature_importances_(self) -> Array:
         """The standard deviation of every feature's contribution over the training rows, as shares of their sum.
 
-        Over several outputs, its root mean square. ``explain_global()`` has it in units of the score.
+        With several outputs, it is the root mean square over them. ``explain_global()`` has it in units of the score.
         """
         importance = np.sqrt(require_statistics(self._explained_model()).variance.mean(axis=1))
         total = importance.sum()

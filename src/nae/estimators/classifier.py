@@ -28,7 +28,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     classes_ : ndarray
         The class labels.
     class_weight_ : ndarray
-        The weight of every class. Its logarithm as an offset gives the probabilities that were learned with it: for two
+        The weight of every class. An offset of its logarithm gives the weighted probabilities: for two
         classes ``offset=np.full(len(X), np.log(class_weight_[1] / class_weight_[0]))``, for more
         ``offset=np.tile(np.log(class_weight_), (len(X), 1))``.
     model_ : TableModel

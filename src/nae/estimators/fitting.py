@@ -54,7 +54,7 @@ class Run:
 
 
 def fit_model(prepared: Prepared, run: Run) -> Fitted:
-    """Train a model on prepared rows: for one epoch, whose tables count for nothing, if the target is constant."""
+    """Train a model on prepared rows. A constant target takes one epoch, whose tables are multiplied by 0."""
     task, settings, schema, place = prepared.task, prepared.settings, prepared.schema, prepared.place.device
     is_constant = not task.scale.spread.any()
     config = replace(settings.training, max_epochs=1) if is_constant else settings.training
@@ -115,14 +115,14 @@ def _tabulate(network: Network, prepared: Prepared) -> TableModel:
 def _seeded_torch(seed: int, *, rank: int, n_jobs: int | None, device: torch.device) -> Iterator[torch.Generator]:
     """Seed torch and set its threads for a block, leaving both as they were.
 
-    What workers draw together comes from the generator; torch's own numbers are noise, and other ones in each of them.
+    Workers draw together from the generator. torch's own random numbers are noise, and differ from worker to worker.
     """
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ConfigError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
     threads = torch.get_num_threads()
     gpus = [device.index or 0] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=gpus):
-        torch.manual_seed((seed + rank * 0x9E3779B1) % 2**32)  # of more bits, a CPU would not look at the upper ones
+        torch.manual_seed((seed + rank * 0x9E3779B1) % 2**32)  # a CPU ignores the upper bits of longer seeds
         try:
             if n_jobs is not None:
                 torch.set_num_threads(int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs))
@@ -137,14 +137,14 @@ def _load_state(network: Network, state: State) -> None:
     own = {name: tensor.shape for name, tensor in network.state_dict().items() if name != "inputs"}
     if own != {name: array.shape for name, array in state.items()}:
         raise DataError(
-            "warm_start needs the shapes of the fit before; a size parameter, the features, or how many rows there are "
-            "(which decides sizes that are not given) changed. Set warm_start=False to start again."
+            "warm_start needs the shapes of the fit before; a size parameter, the features or the number of rows "
+            "(which decides the sizes that are None) changed. Set warm_start=False for a cold start."
         )
     network.load_state_dict({name: torch.as_tensor(array) for name, array in state.items()}, strict=False)
 
 
 def _begin(network: Network, prepared: Prepared, loss: Loss, n_folds: int | None) -> None:
-    """Let training start at a penalised additive model, where rows are held out that can say what it is worth."""
+    """Let training start at a penalised additive model, if there are held-out rows to choose its penalties by."""
     rows, n_members = prepared.source.whole(), network.config.n_members
     if rows is None or (rows.fold is None and prepared.validation is None):
         return
@@ -175,7 +175,7 @@ def _table_error(network: Network, model: TableModel, cells: Cells, scale: Scale
 
 
 def _has_between(feature: Feature) -> BoolArray:
-    """Return per slot whether a value can lie between it and the next: not for levels, booleans, 3 and 4."""
+    """Return per slot whether a value can lie between it and the next; none can between levels, or between 3 and 4."""
     found = np.zeros(feature.n_slots, dtype=bool)
     if isinstance(feature, Number) and not feature.is_boolean:
         found[: feature.n_values - 1] = np.diff(feature.knots) > (1.0 if feature.integral else 0.0)

@@ -38,7 +38,7 @@ class Before:
         if (names, outputs, classes) != (model.feature_names, model.outputs, set(model.classes)):
             raise DataError(
                 "warm_start needs the features and classes of the fit before; they changed. "
-                "Set warm_start=False to start again."
+                "Set warm_start=False for a cold start."
             )
 
 

@@ -1,7 +1,7 @@
-"""The path of ``additivity="auto"``: from flexible to additive, and the most additive point that costs nothing.
+"""The path of ``additivity="auto"``: from a flexible model to an additive one.
 
-The first point is a whole fit. Each further one goes on from the network before it with a higher target and a quarter
-of its steps, so the path costs less than three fits.
+The first point is a whole fit. Each further point starts from the network before it, aims at a higher additivity and
+takes a quarter of the epochs, so the path costs less than three fits.
 """
 
 import time
@@ -30,14 +30,14 @@ class PathPoint:
     target: float | None
     """The additivity asked for; None is the flexible model."""
     additivity: float
-    """The mean over features, which the dial steers."""
+    """The additivity that was reached: the mean over the features, which the dial steers."""
     interaction_share: float
     cancellation: float
     tightness: float
     validation: float
     """Validation loss."""
     standard_error: float
-    """Of the validation loss."""
+    """Standard error of the validation loss."""
     is_chosen: bool = False
 
 

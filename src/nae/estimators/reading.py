@@ -28,8 +28,8 @@ __all__ = [
     "warn_of_rounding",
 ]
 
-_FEW_NAMES = 20  # levels that a small table may have without a word
-_NAMES = 0.5  # more levels than this share of the rows name rows instead of describing them
+_FEW_LEVELS = 20  # a column with at most this many levels is never taken for an identifier
+_IDENTIFIER = 0.5  # a column looks like an identifier if it has more levels than this share of the rows
 
 
 @dataclass(frozen=True)
@@ -205,33 +205,37 @@ def _indices(validation: Any, n_rows: int) -> IntArray:
 
 
 def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int]) -> None:
-    """Warn once of categories with nearly as many levels as rows that have one, unless they are asked for."""
+    """Warn once of the categories that look like identifiers; ``n_rows`` counts the rows in which each has a value.
+
+    A column that the user calls a category is left alone.
+    """
     found = [
         (feature.name, len(feature.levels) + len(feature.rare), n)
         for feature, n in zip(features, n_rows, strict=True)
         if isinstance(feature, Category) and not feature.is_given
     ]
-    names = [one for one in found if one[1] > max(_FEW_NAMES, _NAMES * one[2])]
+    names = [one for one in found if one[1] > max(_FEW_LEVELS, _IDENTIFIER * one[2])]
     if not names:
         return
     listed = ", ".join(f"{name!r} ({n_levels:,} levels in {n:,} rows)" for name, n_levels, n in names)
     options = " ".join(f"--ignore {shlex.quote(name)}" for name, _, _ in names)
-    subject = f"Column {listed} seems" if len(names) == 1 else f"Columns {listed} seem"
+    is_one = len(names) == 1
+    subject = f"Column {listed} looks like an identifier" if is_one else f"Columns {listed} look like identifiers"
     warn(
-        f"{subject} to name rows, which says nothing about new ones; drop {'it' if len(names) == 1 else 'them'} "
-        f"(nae fit {options}), or ask for a category (feature_types, --category).",
+        f"{subject}. It will not generalise: drop {'it' if is_one else 'them'} (nae fit {options}), "
+        "or ask for a category (feature_types, --category)."
     )
 
 
 def warn_of_rounding(found: Mapping[str, int]) -> None:
-    """Warn once of the columns fitted as numbers that hold whole numbers no float is, given with an example of each."""
+    """Warn once of the columns of numbers that hold whole numbers too large for a float. ``found`` has examples."""
     if not found:
         return
     listed = ", ".join(f"{name!r} (such as {value})" for name, value in found.items())
     first = next(iter(found))
     subject, verb = ("Column", "holds") if len(found) == 1 else ("Columns", "hold")
     warn(
-        f"{subject} {listed} {verb} whole numbers beyond 2**53, where floats have gaps; the nearest float is taken. "
-        "Subtract a constant to keep every digit, such as the first moment of timestamps, or pass "
-        f"feature_types={{{first!r}: 'category'}} where they name things.",
+        f"{subject} {listed} {verb} whole numbers beyond 2**53, which floats do not hold exactly; "
+        "the nearest float is used. Subtract a constant to keep every digit, such as the first moment of timestamps, "
+        f"or pass feature_types={{{first!r}: 'category'}} where they are identifiers.",
     )

@@ -1,4 +1,4 @@
-"""What is learned from which rows: both read and checked, still as numpy."""
+"""Rows and Task: what is learned from which rows, read and checked, still as numpy arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,14 +21,14 @@ __all__ = ["Rows", "Task"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A table with targets, weights and offset, as numpy."""
+    """A table with its target, weights and offset, as numpy arrays."""
 
     columns: Columns
     target: AnyArray  # (B, O) numbers or (B,) classes
     weight: Array  # (B,)
     offset: Array | None  # (B, O)
-    fold: IntArray | None = None  # (B,), members with this fold hold the row out
-    count: Array | None = None  # (B,), how many rows it is, where ``weight`` says what it counts for, too
+    fold: IntArray | None = None  # (B,), the fold of each row
+    count: Array | None = None  # (B,), row multiplicities, if the weights include class weights
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -40,11 +40,11 @@ class Rows:
         return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset, fold, count)
 
     def with_folds(self, fold: IntArray) -> "Rows":
-        """Return the same rows, each held out by the members with its fold."""
+        """Return the same rows with a fold each."""
         return replace(self, fold=fold)
 
     def repeated(self) -> "Rows":
-        """Return the rows as often as their weights say, where these are whole: then two and twice are the same."""
+        """Return each row as often as its weight says if all weights are whole, and the rows as they are otherwise."""
         counts = self.weight if self.count is None else self.count
         if not np.all(counts == np.rint(counts)):
             return self
@@ -53,7 +53,7 @@ class Rows:
         return replace(found, weight=np.ones(len(found)) if found.count is None else weight, count=None)
 
     def digests(self, kinds: Sequence[str], *, key: bytes) -> AnyArray:
-        """Return a number per row, equal for rows that hold the same to the model; weights are not looked at."""
+        """Return a number per row, equal for rows with equal features, target and offset. Weights are ignored."""
         columns = [
             category_keys(array) if kind == "category" else numbers(array, "")
             for array, kind in zip(self.columns.arrays, kinds, strict=True)
@@ -77,13 +77,13 @@ class Task:
     """The names of the classes; none are for numbers."""
     labels: AnyArray | None = None
     """The classes as ``y`` has them."""
-    class_weight: Array | None = None  # (class,), what learning multiplies the weights of rows with
+    class_weight: Array | None = None  # (class,), by which training multiplies the weights of the rows
     positive: str = ""
-    """The class that the score of a model of two is to speak for; training learns the second of them."""
+    """The class that the score of a two-class model speaks for. Training itself always learns the second class."""
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether that is the first class: offsets speak for it, too."""
+        """Whether that is the first class, so that offsets and the score change their sign."""
         return len(self.classes) == 2 and self.positive == self.classes[0]
 
     def read_offset(self, offset: Any, n_rows: int) -> Array | None:

@@ -132,7 +132,7 @@ def _origin(plan: "_Plan", writer: "_Writer", *, n_rows: int, n_validation_rows:
 
 
 class WithSchema:
-    """Checkpoints that know the schema: a sketch of the same rows may place the knots of a second try elsewhere."""
+    """Checkpoints that hold the schema, too: a second sketch of the same rows may place the knots elsewhere."""
 
     def __init__(self, inner: Checkpoints, schema: Schema) -> None:
         self.inner, self.schema = inner, schema
@@ -172,13 +172,13 @@ class _Plan:
         return survey.weight / survey.n_rows
 
     def count_batches(self, n_own: int) -> int:
-        """Return the batches that this worker's training rows are cut into; shares too small are an error of all."""
+        """Return the number of batches of this worker's rows. Shares that are too small are an error in all workers."""
         counts, batch_size = self.workers.gather(n_own), self.settings.training.batch_size
         check_shares(counts, max(1, round(sum(counts) / batch_size)))
         return max(1, min(n_own, round(n_own * self.workers.count / batch_size)))
 
     def padded(self, slot_weight: Array) -> Array:
-        """Return the weight at every slot of the padded tables, as training counts it: rows weigh one on average."""
+        """Return the weight at every slot of the padded tables, in units of the mean weight of a row."""
         longest = max(feature.n_slots for feature in self.schema.features)
         found = np.zeros(len(self.schema) * longest)
         found[padded_slots(self.schema)] = slot_weight / self.mean_weight
@@ -189,7 +189,7 @@ class _Plan:
         return to_tensors(rows, cells, self.schema, self.task, self.settings, mean_weight=self.mean_weight)
 
     def count_training_rows(self) -> int:
-        """Return how many rows are left when every chunk holds out its share, as scikit-learn rounds it."""
+        """Return how many rows are left if every chunk holds out its share, rounded as scikit-learn does."""
         n_rows, size = self.found.n_own_rows, self.found.scan.block_rows
         chunks = [size] * (n_rows // size) + [n_rows % size] * (n_rows % size > 0)
         return sum(n - math.ceil(self.settings.validation_size * n) if n > 1 else n for n in chunks)
@@ -231,7 +231,7 @@ class _Plan:
 
 
 class _Writer:
-    """Writes chunk after chunk to the cache, and samples what the model is to remember."""
+    """Writes the chunks to the cache, and keeps a sample of the rows for the statistics of the model."""
 
     def __init__(
         self,
@@ -246,13 +246,13 @@ class _Writer:
         self.plan, self.cache, self.packing, self.random = plan, cache, packing, random
         self.n_folds, self.is_held_out = n_folds, is_held_out
         self.shuffler = np.random.default_rng(random.randint(2**31 - 1) if cache.n_blocks > 1 else 0)
-        self.step = -(-plan.found.survey.n_rows // plan.found.scan.block_rows)  # every so many rows one is remembered
+        self.step = -(-plan.found.survey.n_rows // plan.found.scan.block_rows)  # one row of so many is sampled
         self.n_rows = 0
         self.slot_weight = np.zeros(plan.schema.n_slots)
         self.fold_counts = np.zeros(n_folds or 1, dtype=np.int64)
         self.fingerprint = Fingerprint()
         self.held_out: list[TrainingRows] = []
-        self.is_whole = True  # all that is held out is kept, and not only as many rows as validation needs
+        self.is_whole = True  # whether all held-out rows are kept, and not only as many as validation needs
         self.sampled_weights: list[Array] = []
         self._slots: list[IntArray] = []
         self._fractions: list[Array] = []
@@ -317,5 +317,5 @@ class _Writer:
         self.sampled_weights.append(weights[:: self.step].copy())
 
     def sample(self) -> tuple[IntArray, Array, Array]:
-        """Return slots, fractions and weights of the remembered rows."""
+        """Return slots, fractions and weights of the sampled rows."""
         return np.concatenate(self._slots), np.concatenate(self._fractions), np.concatenate(self.sampled_weights)

@@ -62,14 +62,14 @@ def survey_scan(given: Given, workers: Workers) -> Surveyed:
     crowded = [column.name for column in survey.columns if not column.levels.is_exact]
     if crowded:
         warn(
-            f"Columns with more levels than can be counted one by one: {crowded}. Their frequent levels are found by a "
-            "sketch; of the rare ones, those it does not name will count as unseen. Drop a column that names rows."
+            f"Columns {crowded} have too many levels to count each one. A sketch finds the frequent levels; rare "
+            "levels that it misses count as unseen. Drop a column that is an identifier."
         )
     return Surveyed(scan, roles, survey, n_own_rows)
 
 
 def _survey_together(read: Callable[[], Findings], workers: Workers, *, is_classes: bool) -> tuple[Survey, int]:
-    """Survey this worker's rows and merge with what the others found; a complaint of one is raised by all."""
+    """Survey this worker's rows and merge the findings of all workers. An error of one worker is raised by all."""
     own: Findings | NAEError
     try:
         own = read()

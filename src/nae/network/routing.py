@@ -22,7 +22,7 @@ class Routing(ABC):
     """How the ``n_active`` experts of a feature with the largest logits share its contribution."""
 
     n_active: int
-    temperature: float = 0.1
+    temperature: float
     """Temperature of the noise, for a routing that draws some."""
 
     name: ClassVar[str]

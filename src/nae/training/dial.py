@@ -30,8 +30,8 @@ class Dial:
         self,
         target: float,
         *,
-        start: float = 0.1,
-        least: float = 0.0,
+        start: float,
+        least: float,
         device: torch.device,
         dtype: torch.dtype,
     ) -> None:

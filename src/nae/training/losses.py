@@ -17,6 +17,7 @@ from torch import Tensor
 from nae._typing import Array
 from nae.errors import ConfigError, did_you_mean
 from nae.links import LINKS
+from nae.parameters import NumberParameters
 
 __all__ = ["LOSSES", "ROBUST", "Loss", "make_loss"]
 
@@ -136,7 +137,13 @@ LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweed
 ROBUST = ("absolute", "huber", "quantile")  # these bear a few targets far out, and so must what they are measured in
 
 
-def make_loss(name: str, *, quantile: float = 0.5, power: float = 1.5, delta: float = 1.35) -> Loss:
+def make_loss(
+    name: str,
+    *,
+    quantile: float = NumberParameters.quantile,
+    power: float = NumberParameters.tweedie_power,
+    delta: float = NumberParameters.huber_delta,
+) -> Loss:
     """Return the loss called ``name`` with its parameter, if it has one."""
     if name not in LOSSES:
         raise ConfigError(f"loss must be one of {list(LOSSES)}; got {name!r}.{did_you_mean(name, LOSSES)}")
