@@ -153,7 +153,7 @@ def legend_of(name: str, backend: str, model: TableModel) -> set[str]:
         ("levels", {"guaranteed bounds", "90 % of rows"}),
         ("shapes", {"guaranteed bounds", "90 % of rows"}),
         ("importance", {"context decides"}),
-        ("waterfall", {"context adds", "context takes", "because of context", "guaranteed bounds"}),
+        ("waterfall", {"context raises", "context lowers", "because of context", "guaranteed bounds"}),
     ],
 )
 def test_a_legend_names_what_an_additive_model_has(name: str, absent: set[str], backend: str) -> None:

@@ -199,9 +199,9 @@ def test_a_row_can_be_taken_into_what_if(opened: Opened, case: Case) -> None:
     row = int(page.locator(".row-button").first.inner_text().split()[0]) - 1
     page.locator(".row-button").first.click()
     expected = case.model.decision_function(case.table)[row]
-    page.locator(".score", has_text=f"in truth {row}").wait_for()  # drawn with the next frame
+    page.locator(".score", has_text=f"actual: {row}").wait_for()  # drawn with the next frame
     assert score_of(page) == pytest.approx(expected, abs=1e-6)
-    assert page.locator(".score").inner_text().endswith(f"in truth {row}")
+    assert page.locator(".score").inner_text().endswith(f"actual: {row}")
 
 
 def test_a_pair_can_be_picked_and_a_third_feature_added(opened: Opened, case: Case) -> None:

@@ -105,7 +105,8 @@ def test_a_band_that_context_moves_is_not_said_to_be_of_its_own_value_alone(repo
     report.page.mouse.move(0, 0)  # a card under the pointer reads a value instead
     for name in report.model.feature_names:
         words = report.card(name).locator(".reading").inner_text()
-        assert re.fullmatch(r"Its own value decides .*% of its effect; others typically move it by ±[\d.]+\.", words)
+        sentence = r"Its own value explains .*% of its effect; other features typically move it by ±[\d.]+\."
+        assert re.fullmatch(sentence, words)
 
 
 @pytest.mark.parametrize("shape", [{"n_experts": 1}, {"gate": "diagonal"}])

@@ -22,7 +22,7 @@ export class CaveatSection {
     const isPairwise = state.model.payload.classes.length > 2;
     const head = isPairwise
       ? ["feature", "moves the log-odds of any two classes by at most"]
-      : ["feature", "adds at most", "takes at most"];
+      : ["feature", "raises by at most", "lowers by at most"];
     head.push("members agree", "missing in training", "effect of missing");
     this.element = h(
       "section",
@@ -31,7 +31,7 @@ export class CaveatSection {
       h(
         "p",
         { class: "lead" },
-        "The caps are proven from the model's tables. They hold for every input there can be: out of range, missing, never seen, or made to deceive.",
+        "The caps are proven from the model's tables. They hold for every possible input, including values that are out of range, missing, unseen or adversarial.",
       ),
       h(
         "div",
@@ -82,29 +82,29 @@ export class CaveatSection {
     const items: string[][] = [
       [
         "Not causes.",
-        "A contribution says what the model makes of a value, not what would happen in the world if it changed.",
+        "A contribution says what the model concludes from a value, not what would happen in the world if the value changed.",
       ],
       [
-        "Beyond the range, nothing new.",
-        "Outside the values seen in training the effect of a number stays what it is at the end. The model does not extrapolate.",
+        "The model does not extrapolate.",
+        "Outside the range of the training rows, the effect of a number keeps the value it has at the end of the range.",
       ],
       [
-        "Missing has an effect of its own,",
+        "A missing value has an effect of its own,",
         "learned where values were missing in training. Where none was, missing counts as an unseen value does: the average of the known ones.",
       ],
       [
         "Shared credit.",
-        "When two features carry the same news, another training may credit the other one. Where the members agree little, read the pair, not the single feature.",
+        "When two features carry the same information, another training run may attribute an effect to the other one. If the members agree little, read the pair, not the single feature.",
       ],
       [
         "How the quality was measured.",
         payload.quality
-          ? `On the rows given to this report. If the model had been trained on them, the figure would flatter it.${nRows && nHeldOut ? ` In training, ${nHeldOut < nRows ? `${whole(nHeldOut)} of ${whole(nRows)} rows were held out` : "every row was held out by some of the members"} to decide when to stop.` : ""}`
-          : "It was not: the rows of this report came without the truth.",
+          ? `The quality was measured on the rows given to this report. If the model had been trained on them, it would look better than it is.${nRows && nHeldOut ? ` In training, ${nHeldOut < nRows ? `${whole(nHeldOut)} of ${whole(nRows)} rows were held out` : "every row was held out by some of the members"} to decide when to stop.` : ""}`
+          : "The quality was not measured, because the rows of this report have no actual values.",
       ],
       [
         "What this file contains.",
-        `The model, counts and averages of its training rows${payload.rows.number.length ? `, and ${whole(payload.rows.number.length)} rows as they are` : ""}${payload.density ? ", and roughly where all rows of this report lie" : ""}. Share it only with those who may see them.`,
+        `The model, counts and averages of its training rows${payload.rows.number.length ? `, and ${whole(payload.rows.number.length)} rows as they are` : ""}${payload.density ? ", and the approximate density of all rows of this report" : ""}. Share it only with those who may see them.`,
       ],
     ];
     return h("ul", { class: "advice" }, ...items.map(([head, text]) => h("li", {}, h("b", {}, head), " ", text)));

@@ -17,13 +17,13 @@ const SORTS: Record<string, string> = {
 
 const NOTHING = 1e-6; // of a standard deviation: what rounding alone does
 
-/** Return a sentence about how much of a feature's effect its own value decides. */
+/** Return a sentence about the share of a feature's effect that its own value explains. */
 export function additivityWords(state: State, feature: Feature): string {
   if (state.importance(feature) === 0) return "It has no effect on the training rows.";
   if (!state.model.hasContext) return "Its effect depends on its own value alone.";
   const shift = state.shift(feature);
   if (shift <= NOTHING * state.importance(feature)) return "No other feature moved its effect on the training rows.";
-  return `Its own value decides ${sharePercent(state.additivity(feature))} of its effect; others typically move it by ±${number(shift, 2)}.`;
+  return `Its own value explains ${sharePercent(state.additivity(feature))} of its effect; other features typically move it by ±${number(shift, 2)}.`;
 }
 
 export class FeatureSection {
@@ -47,8 +47,8 @@ export class FeatureSection {
       h(
         "p",
         { class: "lead" },
-        "The line is the average effect of a value on the prediction. The wide band is a guarantee: whatever the other features say, the effect cannot leave it. ",
-        "Nine in ten actual effects lie in the inner band. The bars below count the training rows; where a number has few values, each has its own dot and bar.",
+        "The line is the average effect of a value on the prediction. The wide band is a guarantee: whatever the other features are, the effect stays inside it. ",
+        "The inner band contains nine in ten actual effects. The bars below count the training rows. If a number has few values, each has its own dot and bar.",
       ),
       h(
         "div",

@@ -13,7 +13,7 @@ const TOP = 10;
 const LEAST = 0.02; // of the spread of all scores: what matters; see docs/report.md
 const VIEWS = ["both together", "beyond each alone"];
 
-const [FINE, DEEP] = [44, 20]; // values of a number on a map; a deep gate takes its time
+const [FINE, DEEP] = [44, 20]; // values of a number on a map; a deep gate is slow to evaluate
 const FADED = 0.2; // share of a colour below which it is said that few rows are near
 
 interface Pair {
@@ -206,7 +206,7 @@ export class PairSection {
     const scale = `the spread of all scores (±${number(spread, 3)}, their standard deviation)`;
     if (nShown) {
       return [
-        `How much two features change each other's effects, typically. A full bar is ${scale}; pairs below ${percent(LEAST)} of it are left out.`,
+        `The bars show how much two features typically change each other's effects. A full bar is ${scale}; pairs below ${percent(LEAST)} of it are left out.`,
       ];
     }
     return [
@@ -316,8 +316,8 @@ export class PairSection {
     const { number, nTotal } = model.payload.rows;
     const dots =
       pair.length === 2 && number.length > 0 ? ` Dots are the ${whole(number.length)} rows in this page.` : "";
-    if (!this.density.knows(pair)) return `${dots} This page does not know where rows lie on this map.`;
-    return `${dots} Colours fade to grey where few or none of the ${whole(nTotal)} rows of this report lie.`;
+    if (!this.density.knows(pair)) return `${dots} This page does not contain the density of rows on this map.`;
+    return `${dots} Colours fade to grey where there are few or none of the ${whole(nTotal)} rows of this report.`;
   }
 
   private drawWho(found: Interaction): void {
@@ -339,7 +339,7 @@ export class PairSection {
       ...side(b, a, onA),
       ", and ",
       ...side(a, b, onB),
-      `. Together that is ${sharePercent(Math.hypot(onA, onB) / spread)} of the spread of all scores (±${number(spread, 3)}).`,
+      `. Together this is ${sharePercent(Math.hypot(onA, onB) / spread)} of the spread of all scores (±${number(spread, 3)}).`,
     );
   }
 }

@@ -61,8 +61,8 @@ export class RowSection {
     const n = rows.number.length;
     const note =
       n === 0
-        ? "This report carries no rows."
-        : `${n < rows.nTotal ? `${whole(n)} of the ${whole(rows.nTotal)}` : `All ${whole(n)}`} rows this report was made from. They are numbered as in the file or table they come from, the first row is 1. Pick one to take it apart.`;
+        ? "This report contains no rows."
+        : `${n < rows.nTotal ? `${whole(n)} of the ${whole(rows.nTotal)}` : `All ${whole(n)}`} rows this report was made from. They are numbered as in their file or table, starting at 1. Pick one to see how its prediction is made up.`;
     this.element = h(
       "section",
       { id: "rows", "aria-labelledby": "rows-title" },

@@ -42,8 +42,8 @@ export class TopSection {
         ...kinds,
         ` from ${whole(nFeatures)} feature${nFeatures > 1 ? "s" : ""}`,
         nRows ? `. It learned from ${whole(nRows)} rows. ` : ". ",
-        "Every prediction is a sum: what is known of an average row, plus one contribution per feature. ",
-        "The whole model is inside this page; nothing you do here leaves it.",
+        "Every prediction is a sum: the score of an average row, plus one contribution per feature. ",
+        "The whole model is inside this page, and nothing you enter leaves it.",
       ),
       this.reduction(),
       payload.offsetNote ? h("p", { class: "notice", role: "note" }, payload.offsetNote) : null,
@@ -74,7 +74,7 @@ export class TopSection {
       "p",
       { class: "notice", role: "note" },
       h("b", {}, "This page carries a smaller copy of the model: "),
-      `${members}${knots}, with 16 bits per number. On ${whole(reduction.nRows)} rows its predictions differ from the model's own by at most ${size}.`,
+      `${members}${knots}, with 16 bits per number. On ${whole(reduction.nRows)} rows, its predictions differ from those of the model by at most ${size}.`,
     );
   }
 
@@ -82,7 +82,11 @@ export class TopSection {
     const { quality } = this.state.model.payload;
     if (!quality) {
       return [
-        tile("–", ["quality"], ["The truth was not given with the rows of this report, so nothing could be measured."]),
+        tile(
+          "–",
+          ["quality"],
+          ["The rows of this report have no actual values, so the quality could not be measured."],
+        ),
       ];
     }
     return quality.scores.slice(0, 2).map((score, at) => {
@@ -99,7 +103,7 @@ export class TopSection {
               ? "above"
               : "below";
       const spread = score.interval
-        ? ` Of 100 samples of as many rows, 95 lie between ${number(score.interval[0], 4)} and ${number(score.interval[1], 4)}.`
+        ? ` Of 100 samples with as many rows, 95 lie between ${number(score.interval[0], 4)} and ${number(score.interval[1], 4)}.`
         : "";
       const rows = at === 0 ? ` Measured on ${whole(quality.nRows)} rows given to this report.` : "";
       return tile(value, [score.name], [`${words} the ${rule} of ${quality.baseline}.${spread}${rows}`]);
@@ -125,8 +129,8 @@ export class TopSection {
     const share = additiveVariance[state.output] / (scoreVariance[state.output] || 1);
     const words =
       share < 1e-9
-        ? "This is an additive model: no feature changes what another one counts for."
-        : `Of all differences between predictions, ${sharePercent(share)} come from features acting on each other; ${sharePercent(1 - share)} can be read off one feature at a time.`;
+        ? "This is an additive model: no feature changes the effect of another one."
+        : `Of all differences between predictions, ${sharePercent(share)} come from interactions between features; ${sharePercent(1 - share)} can be read one feature at a time.`;
     return tile(sharePercent(share), ["interaction share"], [words], "wide");
   }
 
@@ -152,7 +156,7 @@ export class TopSection {
       viewBox: `0 0 ${size} ${size}`,
       class: "scatter",
       role: "img",
-      "aria-label": `Prediction against truth of ${whole(results.length)} rows`,
+      "aria-label": `Predicted against actual values of ${whole(results.length)} rows`,
     });
     const anchor = (at: number) => (at > size - 24 ? "end" : "middle"); // not over the edge
     for (const value of ticks([low, high], 7)) {
@@ -181,7 +185,7 @@ export class TopSection {
       "figure",
       {},
       svg,
-      h("figcaption", {}, `${whole(results.length)} rows; on the line, prediction and truth agree.`),
+      h("figcaption", {}, `${whole(results.length)} rows; on the line, predicted and actual values agree.`),
     );
   }
 
@@ -199,7 +203,7 @@ export class TopSection {
       viewBox: `0 0 ${width} ${2 * tall + 34}`,
       class: "scatter",
       role: "img",
-      "aria-label": `Predicted chance of ${payload.classes[1]}, by truth`,
+      "aria-label": `Predicted probability of ${payload.classes[1]}, by actual class`,
     });
     bins.forEach((counts, at) => {
       const most = Math.max(...counts, 1);
@@ -218,7 +222,7 @@ export class TopSection {
       });
       svg.append(
         s("line", { class: "zero", x1: 8, x2: width - 8, y1: bottom, y2: bottom }),
-        s("text", { class: "strong", x: 8, y: bottom - tall + 18 }, `in truth ${payload.classes[at].slice(0, 34)}`),
+        s("text", { class: "strong", x: 8, y: bottom - tall + 18 }, `actual: ${payload.classes[at].slice(0, 34)}`),
       );
     });
     for (const value of [0, 0.25, 0.5, 0.75, 1]) {
@@ -257,6 +261,6 @@ export class TopSection {
         ),
       );
     }
-    return h("figure", {}, list, h("figcaption", {}, "Share of the rows of each class that are predicted right."));
+    return h("figure", {}, list, h("figcaption", {}, "Share of the rows of each class that are predicted correctly."));
   }
 }

@@ -175,7 +175,7 @@ export class Waterfall {
         "p",
         {},
         `${signed(bar.own, decimals)} on average at this value, ${signed(bar.value - bar.own, decimals)} in this context. `,
-        `Whatever the others say, it stays between ${signed(bar.lower, decimals)} and ${signed(bar.upper, decimals)}.`,
+        `Whatever the other features are, it stays between ${signed(bar.lower, decimals)} and ${signed(bar.upper, decimals)}.`,
       ),
     );
     if (!model.hasContext) return box;

@@ -181,7 +181,7 @@ export class WhatIfSection {
     return h(
       "p",
       { class: "quiet-text" },
-      "in truth ",
+      "actual: ",
       h("b", {}, classes.length ? name(classes[value]) : number(value, 5)),
     );
   }

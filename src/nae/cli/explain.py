@@ -92,8 +92,8 @@ def global_table(model: TableModel, output: int = 0) -> Table:
         "",
         "additivity",
         "context",
-        "adds at most",
-        "takes at most",
+        "raises by at most",
+        "lowers by at most",
     )
     table.columns[3].justify = "left"
     largest = max(float(ranked[0].importance[output]), 1e-300)

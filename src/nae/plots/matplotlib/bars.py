@@ -112,13 +112,13 @@ def _waterfall_handles(layout: WaterfallLayout) -> list[Any]:
 
     own = "own value " if layout.has_context else ""
     handles: list[Any] = [
-        patches.Patch(facecolor=STYLE.positive, label=f"{own}adds"),
-        patches.Patch(facecolor=STYLE.negative, label=f"{own}takes"),
+        patches.Patch(facecolor=STYLE.positive, label=f"{own}raises"),
+        patches.Patch(facecolor=STYLE.negative, label=f"{own}lowers"),
     ]
     if layout.has_context:
         handles += [
-            patches.Patch(facecolor=STYLE.accent_soft, hatch="/////", edgecolor=STYLE.paper, label="context adds"),
-            patches.Patch(facecolor=STYLE.band, hatch="/////", edgecolor=STYLE.paper, label="context takes"),
+            patches.Patch(facecolor=STYLE.accent_soft, hatch="/////", edgecolor=STYLE.paper, label="context raises"),
+            patches.Patch(facecolor=STYLE.band, hatch="/////", edgecolor=STYLE.paper, label="context lowers"),
         ]
     if layout.has_bounds:
         handles.append(lines.Line2D([], [], color=STYLE.soft, linewidth=1, label="guaranteed bounds"))
