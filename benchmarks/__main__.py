@@ -4,7 +4,7 @@ import argparse
 import sys
 from importlib import import_module
 
-from nae.errors import UserError
+from nae.errors import NAEError
 
 __all__ = ["main"]
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(words)
     try:
         given.run(given)
-    except UserError as error:
+    except NAEError as error:
         raise SystemExit(str(error)) from error
 
 

@@ -33,7 +33,7 @@ class Run:
         outcomes = ", ".join(f"{n:,} {word}" for word, n in sorted(self.outcomes.items(), key=lambda one: -one[1]))
         return (
             f"{self.target}: {self.tries:,} tries, {len(self.found)} violations, {self.wall_seconds:.0f} s "
-            f"({rate:,.0f} tries per second of a processor); {outcomes or 'nothing tried'}."
+            f"({rate:,.0f} tries per second of a processor); {outcomes or 'outcomes are not counted'}."
         )
 
 
