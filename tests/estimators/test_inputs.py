@@ -57,13 +57,24 @@ CONTAINERS = [
 
 
 @pytest.fixture(scope="module")
-def reference(frame) -> np.ndarray:
-    return fit(frame).predict(frame)
+def fitted(frame) -> NAERegressor:
+    """One fit for all tests that only ask; they must not change it."""
+    return fit(frame)
+
+
+@pytest.fixture(scope="module")
+def tables(frame) -> dict[str, object]:
+    return containers(frame)
+
+
+@pytest.fixture(scope="module")
+def reference(frame, fitted) -> np.ndarray:
+    return fitted.predict(frame)
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_the_container_of_a_table_does_not_matter(frame, reference, name):
-    table = containers(frame)[name]
+def test_the_container_of_a_table_does_not_matter(frame, tables, reference, name):
+    table = tables[name]
     model = fit(table)
     np.testing.assert_array_equal(model.predict(table), reference)
     kinds = [feature.kind for feature in model.model_.schema.features]
@@ -75,8 +86,8 @@ def test_the_container_of_a_table_does_not_matter(frame, reference, name):
 
 
 @pytest.mark.parametrize("name", [name for name in CONTAINERS if name not in ("lists", "object array")])
-def test_a_model_predicts_from_another_container_than_it_was_fitted_on(frame, reference, name):
-    np.testing.assert_array_equal(fit(frame).predict(containers(frame)[name]), reference)
+def test_a_model_predicts_from_another_container_than_it_was_fitted_on(fitted, tables, reference, name):
+    np.testing.assert_array_equal(fitted.predict(tables[name]), reference)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, bool])
@@ -190,11 +201,10 @@ def test_no_columns_to_fit_are_an_error():
         NAERegressor().fit(np.empty((3, 0)), [1, 2, 3])
 
 
-def test_no_rows_to_predict_give_no_predictions(frame):
-    model = fit(frame)
+def test_no_rows_to_predict_give_no_predictions(frame, fitted):
     none = frame.iloc[:0]
-    assert model.predict(none).shape == (0,)
-    assert model.contributions(none).values.shape == (0, 4)
+    assert fitted.predict(none).shape == (0,)
+    assert fitted.contributions(none).values.shape == (0, 4)
     classifier = NAEClassifier(**FAST).fit(frame, np.arange(N_ROWS) % 3)
     assert classifier.predict_proba(none).shape == (0, 3)
 
@@ -221,31 +231,28 @@ def test_unused_levels_of_a_category_are_not_learned():
     assert set(fit(pd.DataFrame({"level": level})).model_.schema.features[0].levels) == {"a", "b"}
 
 
-def test_columns_in_another_order_are_an_error_for_estimators_and_matched_by_their_tables(frame):
-    model = fit(frame)
+def test_columns_in_another_order_are_an_error_for_estimators_and_matched_by_their_tables(frame, fitted):
     other = frame[["level", "number", "flag", "count"]]
     with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
-        model.predict(other)
-    np.testing.assert_array_equal(model.model_.predict(other), model.predict(frame))
+        fitted.predict(other)
+    np.testing.assert_array_equal(fitted.model_.predict(other), fitted.predict(frame))
 
 
-def test_missing_and_extra_columns_are_errors_for_estimators(frame):
-    model = fit(frame)
+def test_missing_and_extra_columns_are_errors_for_estimators(frame, fitted):
     with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing"):
-        model.predict(frame.drop(columns="flag"))
+        fitted.predict(frame.drop(columns="flag"))
     for more in (1, pd.Timestamp("2020-01-01")):  # what it holds does not matter
         with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- more"):
-            model.predict(frame.assign(more=more))
+            fitted.predict(frame.assign(more=more))
 
 
-def test_missing_columns_are_errors_for_tables_and_extra_ones_are_not(frame):
-    model = fit(frame)
+def test_missing_columns_are_errors_for_tables_and_extra_ones_are_not(frame, fitted):
     with pytest.raises(DataError, match="The table must have the column 'flag' the model was trained on"):
-        model.model_.predict(frame.drop(columns="flag"))
+        fitted.model_.predict(frame.drop(columns="flag"))
     for more in (1, pd.Timestamp("2020-01-01")):
-        np.testing.assert_array_equal(model.model_.predict(frame.assign(more=more)), model.predict(frame))
+        np.testing.assert_array_equal(fitted.model_.predict(frame.assign(more=more)), fitted.predict(frame))
     with pytest.raises(DataError, match=r"the column 'flag' the model was trained on. Did you mean 'flags'"):
-        model.model_.predict(frame.rename(columns={"flag": "flags"}))
+        fitted.model_.predict(frame.rename(columns={"flag": "flags"}))
 
 
 def test_the_number_of_columns_of_an_array_must_fit():
@@ -254,10 +261,9 @@ def test_the_number_of_columns_of_an_array_must_fit():
         model.predict(np.zeros((2, 3)))
 
 
-def test_names_are_missed_when_a_model_has_them(frame):
-    model = fit(frame)
+def test_names_are_missed_when_a_model_has_them(frame, fitted):
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        model.predict([list(row) for row in pl.from_pandas(frame).rows()])
+        fitted.predict([list(row) for row in pl.from_pandas(frame).rows()])
 
 
 def test_a_target_of_another_length_is_an_error(frame):
