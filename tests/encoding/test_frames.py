@@ -443,7 +443,7 @@ def test_nothing_is_no_table():
 @pytest.mark.parametrize("make", [pd.Series, pl.Series])
 def test_a_series_is_an_error_that_says_how_to_make_a_table_of_it(make):
     with pytest.raises(
-        DataError, match=r"must have two axes .*; got 1\. Of a series make a table: X\.to_frame\(\) of one"
+        DataError, match=r"must have two axes .*; got 1\. For a Series, use X\.to_frame\(\) if it is one"
     ):
         read_table(make([1.0, 2.0]))
 

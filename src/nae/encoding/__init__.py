@@ -1,4 +1,4 @@
-"""From a table to cells: which knots a value lies between, and where."""
+"""Encode a table as cells: each value is placed between two knots, or in the slot of its level."""
 
 from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns

@@ -1,4 +1,4 @@
-"""What comes beside a table, one number per row: weights and offsets."""
+"""Read sample weights and offsets: arrays with one value per row that come next to a table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["check_offset", "check_weight", "read_offset", "read_weight"]
 
 
 def read_weight(sample_weight: Any, n_rows: int) -> Array:
-    """Return one weight per row, not negative and not all zero."""
+    """Return one weight per row. Weights must not be negative, and at least one must be positive."""
     if sample_weight is None:
         return np.ones(n_rows)
     weight = _floats(sample_weight, "sample_weight")
@@ -29,7 +29,7 @@ def read_weight(sample_weight: Any, n_rows: int) -> Array:
 
 
 def check_weight(weight: Array, *, where: Callable[[int], str] = named_row) -> None:
-    """Complain about a weight that cannot be one, or whose square is no float."""
+    """Raise an error for a weight that is negative or not finite, or whose square over- or underflows."""
     wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(wrong):
         value = weight[wrong[0]]
@@ -43,7 +43,7 @@ def check_weight(weight: Array, *, where: Callable[[int], str] = named_row) -> N
 
 
 def check_offset(offset: Array, *, where: Callable[[int], str] = named_row) -> None:
-    """Complain about an offset, (row, output), that is no number, or too large for its square to be one."""
+    """Raise an error for an offset, (row, output), that is not finite or whose square overflows."""
     wrong = np.flatnonzero(~np.isfinite(offset).all(axis=1))
     if len(wrong):
         raise DataError(f"offset must be finite; {where(int(wrong[0]))} is not.")
@@ -55,9 +55,10 @@ def check_offset(offset: Array, *, where: Callable[[int], str] = named_row) -> N
 def read_offset(
     offset: Any, n_rows: int, n_outputs: int, *, is_per_class: bool = False, is_mirrored: bool = False
 ) -> Array | None:
-    """Return the offset as (row, output); one number per row serves all outputs, but not all classes.
+    """Return the offset as (row, output).
 
-    ``is_mirrored`` says that it speaks for the first class of two, while training learns the second.
+    One number per row is used for all outputs, unless ``is_per_class`` demands one number per class. ``is_mirrored``
+    flips the sign: the offset belongs to the first of two classes, but training learns the second.
     """
     if offset is None:
         return None

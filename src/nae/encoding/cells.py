@@ -1,4 +1,4 @@
-"""Cells: for every row and feature, the slot a value lies at or above, and how far towards the next one."""
+"""Cells: for every row and feature, the slot at or below the value, and the fraction of the way to the next slot."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ __all__ = ["Cells"]
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Positions in the stacked tables of all features.
+    """The position of every value in the stacked tables of all features.
 
     Attributes
     ----------
     slot
-        (row, feature), the lower slot, counted through the stacked tables.
+        (row, feature), the index of the lower slot in the stacked tables.
     fraction
-        (row, feature), in [0, 1): the weight of ``slot + 1``. Zero for categories, missing and unseen.
+        (row, feature), in [0, 1): the weight of ``slot + 1``. Categories, missing and unseen values have 0.
     """
 
     slot: IntArray
@@ -29,7 +29,7 @@ class Cells:
 
     @property
     def upper(self) -> IntArray:
-        """The slot that ``fraction`` leans towards; the slot itself where the fraction is zero."""
+        """The slot that ``fraction`` weights: ``slot + 1``, or ``slot`` if the fraction is zero."""
         return self.slot + (self.fraction > 0)
 
     def take(self, rows: AnyArray | slice) -> "Cells":

@@ -1,8 +1,8 @@
-"""Columns: a table as named one-dimensional numpy arrays, whatever it came from.
+"""Columns: a table of any source as named one-dimensional numpy arrays.
 
-A column is one of three kinds of array: float64 (float32 where it came so) with NaN for missing, bool, or object
-holding strings (or other scalars) with None for missing. Whole numbers of 2**53 and more are such scalars: several of
-them are one float. Everything after this point is numpy.
+A column is one of three kinds of array: float64 with NaN for missing (float32 if the source has float32), bool, or
+object with None for missing, which holds strings or other scalars. Integers of 2**53 and more are kept as objects,
+because different integers of this size become the same float. All later steps see numpy arrays only.
 """
 
 import reprlib
@@ -37,18 +37,18 @@ __all__ = [
     "unmasked",
 ]
 
-FIRST_ROUNDED = 2**53  # from here on, several whole numbers are one float
-LARGEST = float(np.finfo(np.float64).max) / 4  # differences of such numbers are floats, and model files hold them
+FIRST_ROUNDED = 2**53  # from here on, different integers can be the same float
+LARGEST = float(np.finfo(np.float64).max) / 4  # differences of such numbers do not overflow
 TEMPORAL = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A table: names (``None`` where the source had none) and one array per column, all of one length."""
+    """A table: its column names (None if the source has none) and one array per column, all of the same length."""
 
     arrays: tuple[AnyArray, ...]
     names: tuple[str, ...] | None = None
-    categorical: frozenset[int] = frozenset()  # columns the source itself calls categorical
+    categorical: frozenset[int] = frozenset()  # columns with a categorical type in the source
 
     @property
     def n_rows(self) -> int:
@@ -59,7 +59,7 @@ class Columns:
         return Columns(tuple(array[rows] for array in self.arrays), self.names, self.categorical)
 
     def select(self, names: Sequence[str]) -> "Columns":
-        """Return the named columns in the given order, matched by name."""
+        """Return the named columns in the given order. A table without names is returned as it is."""
         if self.names is None:
             return self
         missing = [name for name in names if name not in self.names]
@@ -71,14 +71,14 @@ class Columns:
 
 
 def missing_column(name: str, given: Sequence[str], *, known: Sequence[str]) -> DataError:
-    """Return the complaint about a table with the columns ``given`` that lacks one of those the model knows."""
+    """Return the error for a table that lacks a column ``name``; it has ``given``, and the model knows ``known``."""
     near = did_you_mean(name, given, is_listed=True)
     lists = f" The model knows {listed(known)}; the table has {listed(given) or 'none'}."
     return DataError(f"The table must have the column {name!r} the model was trained on.{near or lists}")
 
 
 def cannot_hold(name: str | None, what: object, *, is_temporal: bool = False, is_nested: bool = False) -> DataError:
-    """Return the complaint about a column (None: an array of them) of a type that has no place in a table."""
+    """Return the error for a column of an unsupported type. ``name`` is None for an array without names."""
     hint = "Turn it into one of these"
     if is_temporal:
         hint = "Turn it into numbers, such as days since a fixed day, or a year and a month"
@@ -93,14 +93,14 @@ def cannot_hold(name: str | None, what: object, *, is_temporal: bool = False, is
 
 
 def named_row(row: int) -> str:
-    """Return how errors call a row, unless the caller knows better."""
+    """Return the default name of a row in errors."""
     return f"row {row}"
 
 
 def numbers(column: AnyArray, name: str, *, where: Callable[[int], str] = named_row) -> Array:
-    """Return a column as float64, NaN for missing; text that is no number is an error that names its row.
+    """Return a column as float64, with NaN for missing. Other text is an error that names the row.
 
-    ``where`` says what the caller calls a row.
+    ``where`` returns the name of a row in errors.
     """
     if column.dtype != object:
         return column.astype(np.float64, copy=False)
@@ -118,7 +118,7 @@ def numbers(column: AnyArray, name: str, *, where: Callable[[int], str] = named_
 
 
 def check_values(values: Array, name: str, *, is_boolean: bool, where: Callable[[int], str] = named_row) -> None:
-    """Complain about a number that cannot be fitted, and about one in a column of booleans that is neither 0 nor 1."""
+    """Raise an error for a number that is infinite or too large, or not 0 or 1 in a column of booleans."""
     extreme = np.flatnonzero(np.abs(values) > LARGEST)
     if len(extreme):
         value = values[extreme[0]]
@@ -135,7 +135,7 @@ def check_values(values: Array, name: str, *, is_boolean: bool, where: Callable[
 
 
 def rounded_number(column: AnyArray) -> int | None:
-    """Return the first whole number of a column that no float is; None where floats hold all of them."""
+    """Return the first integer of a column that has no exact float, or None if all of them have one."""
     if column.dtype != object:
         return None
     whole = (int(value) for value in column if isinstance(value, (int, np.integer)))
@@ -143,9 +143,9 @@ def rounded_number(column: AnyArray) -> int | None:
 
 
 def category_keys(column: AnyArray) -> AnyArray:
-    """Return a column as strings, None for missing: 1, 1.0 and True become '1', '1' and 'True'.
+    """Return a column as strings, with None for missing: 1, 1.0 and True become '1', '1' and 'True'.
 
-    A number has the digits that tell it from others of its type: 0.1 becomes '0.1', also in single precision.
+    A number is written with the fewest digits that identify it in its type: 0.1 becomes '0.1', also in float32.
     """
     if column.dtype == np.bool_:
         return np.where(column, "True", "False").astype(object)
@@ -160,7 +160,7 @@ def category_keys(column: AnyArray) -> AnyArray:
 
 
 def is_missing(column: AnyArray) -> AnyArray:
-    """Return where a column has no value: NaN, None, NaT and pandas' NA."""
+    """Return a mask of the missing values of a column: NaN, None, NaT and pandas' NA."""
     if column.dtype.kind in "mM":
         return np.isnat(column)
     if column.dtype != object:
@@ -169,13 +169,13 @@ def is_missing(column: AnyArray) -> AnyArray:
 
 
 def unmasked(values: Any) -> AnyArray:
-    """Return a masked array as a plain one, in which masked values are missing."""
+    """Return a masked array as a plain array with missing values in place of the masked ones."""
     nothing: Any = np.nan if values.dtype.kind in "fiub" else None
     return np.where(np.ma.getmaskarray(values), nothing, np.ma.getdata(values))
 
 
 def is_number_type(kind: type) -> bool:
-    """Return whether values of a type are real numbers; durations, which numpy counts among the integers, are not."""
+    """Return whether values of a type are real numbers. Durations are not, although numpy makes them integers."""
     return issubclass(kind, (Real, Decimal, np.integer)) and not issubclass(kind, (bool, np.timedelta64))
 
 
@@ -196,8 +196,8 @@ def _is_number(value: object) -> bool:
 
 
 def shown_value(value: object) -> str:
-    """Return a value for a sentence, cut short."""
-    if isinstance(value, int):  # a number all the same, but one that no float holds
+    """Return a short text of a value, for an error."""
+    if isinstance(value, int):  # only an integer that overflows a float gets here
         return f"a whole number of {value.bit_length()} bits, beyond the largest float"
     return reprlib.repr(value)
 

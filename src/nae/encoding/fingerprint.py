@@ -1,4 +1,4 @@
-"""A fingerprint of the training data: tells whether two models saw the same rows, and nothing about the rows."""
+"""Hash the training data: the fingerprint shows whether two models saw the same rows, and reveals nothing else."""
 
 import hashlib
 import sys
@@ -14,10 +14,10 @@ _LARGEST = sys.float_info.max
 
 
 def fingerprint(columns: Columns, *others: AnyArray) -> str:
-    """Return the SHA-256 of a table and of arrays beside it, such as targets and weights.
+    """Return the SHA-256 of a table and of further arrays, such as targets and weights.
 
-    Numbers count as float64 and text as text, whichever library the table came from; the order of rows and columns
-    counts.
+    Numbers are hashed as float64 and text as text, so the library that holds the table makes no difference. The order
+    of rows and columns does.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def fingerprint(columns: Columns, *others: AnyArray) -> str:
 
 
 class Fingerprint:
-    """The fingerprint of a table that comes in parts, one below the other."""
+    """The fingerprint of a table that is read in blocks of rows."""
 
     def __init__(self) -> None:
         self._names: tuple[str, ...] | None = None
@@ -49,7 +49,7 @@ class Fingerprint:
             column.update(np.asarray(array))
 
     def hexdigest(self) -> str:
-        """Return the SHA-256 of the columns' own hashes, names and number of rows."""
+        """Return the SHA-256 of the hashes of the columns, their names and the number of rows."""
         digest = hashlib.sha256(repr((self._names, self._n_rows)).encode("utf-8", "surrogatepass"))
         for column in self._columns:
             digest.update(column.digest())
@@ -57,7 +57,7 @@ class Fingerprint:
 
 
 class _ColumnHash:
-    """A column hashed part by part; whether booleans are text is known once a missing one among them is seen."""
+    """The hash of a column, updated block by block. Booleans count as text once a missing value is seen among them."""
 
     def __init__(self) -> None:
         self._numbers, self._keys, self._digits = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
@@ -65,7 +65,7 @@ class _ColumnHash:
         self._n_rows = 0
 
     def update(self, array: AnyArray) -> None:
-        if array.dtype == object and _is_wide(array.ravel()):  # other parts of the column may be floats
+        if array.dtype == object and _is_wide(array.ravel()):  # other blocks of the column may be floats
             array = self._rounded(array.ravel())
         is_number = array.dtype.kind in "fiub"
         self._n_rows += len(array)
@@ -76,7 +76,7 @@ class _ColumnHash:
         self._has_text = self._has_text or not is_number
 
     def _rounded(self, array: AnyArray) -> Array:
-        """Return large whole numbers as floats, and note what these leave out."""
+        """Return large integers as floats, and record the rounding errors."""
         values = numbers(array, "")
         for row, value in enumerate(array):
             if isinstance(value, (int, np.integer)) and value != int(values[row]):
@@ -90,7 +90,7 @@ class _ColumnHash:
 
 
 def _is_wide(array: AnyArray) -> bool:
-    """Return whether a column has whole numbers that are objects for their size alone."""
+    """Return whether a column of objects holds integers that are objects only because they are large."""
     present = array[~is_missing(array)]
     if not all(is_number_type(kind) for kind in {type(value) for value in present}):
         return False
@@ -100,8 +100,8 @@ def _is_wide(array: AnyArray) -> bool:
 
 def _number_bytes(array: AnyArray) -> bytes:
     values = array.astype("<f8")
-    values[np.isnan(values)] = np.nan  # one NaN of the many
-    return np.ascontiguousarray(values + 0.0).tobytes()  # -0.0 is 0.0
+    values[np.isnan(values)] = np.nan  # gives every NaN the same bits
+    return np.ascontiguousarray(values + 0.0).tobytes()  # turns -0.0 into 0.0
 
 
 def _key_bytes(array: AnyArray) -> bytes:
@@ -111,7 +111,7 @@ def _key_bytes(array: AnyArray) -> bytes:
 
 
 def row_digests(*columns: AnyArray, key: bytes) -> AnyArray:
-    """Return a number per row, the same for rows that hold the same; another ``key`` gives other ones."""
+    """Return a hash per row. Equal rows have equal hashes; another ``key`` gives independent hashes."""
     written = [_bytes_by_row(column) for column in columns]
     found = [hashlib.blake2b(b"".join(row), digest_size=8, key=key).digest() for row in zip(*written, strict=True)]
     return np.frombuffer(b"".join(found), dtype="<u8")

@@ -1,4 +1,4 @@
-"""Reading tables: the only file that knows pandas, polars and pyarrow (through narwhals), arrays and lists."""
+"""Read tables of any source. No other file deals with data frames (through narwhals), mappings and nested lists."""
 
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,16 +17,16 @@ __all__ = ["read_table"]
 def read_table(table: Any, *, only: Collection[str] | None = None) -> Columns:
     """Return a table as :class:`Columns`.
 
-    Data frames (pandas, polars, pyarrow and whatever else narwhals knows) keep their names; a mapping from names
-    to columns and a list of records (mappings) do too; arrays and nested lists have none. Columns that are not among
-    ``only`` are there by name but not read: they may hold anything, and seem empty.
+    Column names come from data frames (pandas, polars, pyarrow and all others that narwhals supports), from mappings of
+    names to columns, and from lists of records (mappings). Arrays and nested lists have no names. If ``only`` is given,
+    other columns are listed but not read: they may hold anything, and appear empty.
     """
     if isinstance(table, Columns):
         return table
     if isinstance(table, memoryview):
         table = np.asarray(table)
     only = None if only is None else frozenset(only)
-    if hasattr(table, "toarray"):  # before mappings: scipy's dictionary of keys is one
+    if hasattr(table, "toarray"):  # checked before mappings, because scipy's dictionary of keys is a mapping
         raise DataError("Sparse input is not supported; pass a dense table, for example X.toarray().")
     if isinstance(table, Mapping):
         return _from_mapping(table, only)
@@ -39,8 +39,8 @@ def read_table(table: Any, *, only: Collection[str] | None = None) -> Columns:
 
 
 def _as_narwhals(table: Any) -> Any:
-    """Return a narwhals frame, or None for what is not a data frame (and without importing narwhals for arrays)."""
-    kind = type(table)  # asked instead of the table: a lazy frame would have to resolve its columns
+    """Return a narwhals frame, or None if the table is not a data frame. Arrays do not import narwhals."""
+    kind = type(table)  # looks at the type, because a lazy frame would have to resolve its columns
     if kind.__module__.partition(".")[0] in ("numpy", "builtins", "scipy", "array"):
         return None
     if "narwhals" not in sys.modules and not hasattr(kind, "columns") and not hasattr(kind, "column_names"):
@@ -51,7 +51,7 @@ def _as_narwhals(table: Any) -> Any:
     try:
         frame = nw.from_native(table, pass_through=True)
     except DuplicateError:
-        _names_of(getattr(table, "column_names", table.columns))  # says which
+        _names_of(getattr(table, "column_names", table.columns))  # raises an error that shows the duplicate names
         raise
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()
@@ -78,7 +78,7 @@ def _is_passed_over(key: Any, only: Collection[str] | None) -> bool:
 
 
 def _names_of(keys: Iterable[Any]) -> tuple[str, ...] | None:
-    """Return the column names, None where they are not text; a mixture or a name that stands twice is an error."""
+    """Return the column names, or None if they are not text. Mixed types and duplicate names are errors."""
     keys = list(keys)
     types = {type(key) for key in keys}
     if str in types and len(types) > 1:
@@ -112,14 +112,14 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
     if dtype == nw.Unknown:
         native = series.to_native()
         kind = str(native.dtype if hasattr(native, "dtype") else native.type)
-        if kind.startswith("decimal"):  # of a width that Arrow alone knows
+        if kind.startswith("decimal"):  # has a width that only Arrow supports
             return _tighten(_objects(series.to_list()))
         raise cannot_hold(name, kind)
     raise cannot_hold(name, dtype, is_temporal=dtype.is_temporal(), is_nested=dtype.is_nested())
 
 
 def _is_wide(present: Any) -> bool:
-    """Return whether a column has numbers so large that floats would make one of several whole ones."""
+    """Return whether a column has integers so large that a conversion to float would merge some of them."""
     return len(present) > 0 and max(-int(present.min()), int(present.max())) >= FIRST_ROUNDED
 
 
@@ -145,8 +145,8 @@ def _from_mapping(table: Mapping[Any, Any], only: Collection[str] | None) -> Col
 
 
 def _as_list(values: Any) -> list[Any]:
-    """Return a column as a list; a single value is a column of one row."""
-    if hasattr(values, "to_list") or hasattr(values, "to_pylist"):  # series of pandas and polars, pyarrow arrays
+    """Return a column as a list. A single value becomes a column of one row."""
+    if hasattr(values, "to_list") or hasattr(values, "to_pylist"):  # a series of pandas or polars, or a pyarrow array
         return list(values.to_list() if hasattr(values, "to_list") else values.to_pylist())
     if isinstance(values, np.ma.MaskedArray):
         return list(unmasked(values))
@@ -168,7 +168,7 @@ def _from_array(table: Any) -> Columns:
     if values.ndim != 2:
         hint = " Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row."
         if hasattr(table, "to_frame"):
-            hint = " Of a series make a table: X.to_frame() of one feature, [X.to_dict()] of one row."
+            hint = " For a Series, use X.to_frame() if it is one feature, or [X.to_dict()] if it is one row."
         raise DataError(f"Expected 2D array: a table must have two axes (rows, columns); got {values.ndim}.{hint}")
     if np.iscomplexobj(values):
         raise DataError("Complex data not supported: a table must hold real numbers.")
@@ -188,24 +188,24 @@ def _stack(table: Any) -> AnyArray:
     if isinstance(table, np.ma.MaskedArray):
         return unmasked(table)
     if isinstance(table, np.ndarray):
-        return np.asarray(table)  # a matrix becomes an array
+        return np.asarray(table)  # turns a matrix into an array
     if isinstance(table, str):
         raise DataError("A table must be a data frame, an array or a list of rows; got text. Read the file first.")
     if table is None:
         raise DataError("A table must be a data frame, an array or a list of rows; got None.")
-    if isinstance(table, Sequence) and _holds_text(table):  # numpy would make text of it all, as wide as the widest
+    if isinstance(table, Sequence) and _holds_text(table):  # numpy would turn all values into text of one width
         return _stack_objects(table)
     try:
         array = np.asarray(table)
     except ValueError as error:
         raise DataError(f"A table must have rows of one length; {error}.") from None
     if array.dtype.kind == "f" and array.ndim == 2 and isinstance(table, Sequence) and _has_rounded(array):
-        return _stack_objects(table)  # keeps the whole numbers
+        return _stack_objects(table)  # keeps the integers exact
     return array
 
 
 def _holds_text(rows: Sequence[Any]) -> bool:
-    """Return whether there is text among rows, or among their values."""
+    """Return whether any row, or any value in a row, is text."""
     return any(isinstance(value, (str, bytes)) for row in rows for value in _possible_text(row))
 
 
@@ -220,7 +220,7 @@ def _is_row(row: Any) -> bool:
 
 
 def _stack_objects(rows: Sequence[Any]) -> AnyArray:
-    """Return nested lists as an array of the values as they are."""
+    """Return nested lists as an array of objects, without converting the values."""
     if not all(map(_is_row, rows)):
         return _objects(rows)
     lengths = {len(row) for row in rows}
@@ -230,21 +230,21 @@ def _stack_objects(rows: Sequence[Any]) -> AnyArray:
 
 
 def _objects(values: Sequence[Any]) -> AnyArray:
-    """Return values as they are; numpy would make a second axis of nested ones."""
+    """Return values as a one-dimensional array of objects; numpy would give nested values a second axis."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
 
 
 def _has_rounded(values: AnyArray) -> bool:
-    """Return whether some floats are so large that several whole numbers are the same one."""
+    """Return whether some floats are so large that different integers become the same float."""
     return bool((np.abs(values) >= FIRST_ROUNDED).any())
 
 
 def _tighten(column: AnyArray) -> AnyArray:
-    """Return an object column as numbers or bool where all of it is; whole numbers too large for floats stay."""
+    """Return an object column as numbers or bool if all its values are. Integers too large for floats stay objects."""
     kinds = {type(value) for value in column}
-    if any(issubclass(kind, Decimal) for kind in kinds):  # one that is no number may even refuse to be compared
+    if any(issubclass(kind, Decimal) for kind in kinds):  # comparing a signalling NaN would raise an error
         column = _objects([np.nan if isinstance(one, Decimal) and one.is_nan() else one for one in column])
     if kinds and kinds <= {bool, np.bool_}:
         return column.astype(bool)

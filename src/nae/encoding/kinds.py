@@ -1,4 +1,4 @@
-"""Kinds: whether a column is a number, a boolean or a category, and why we think so."""
+"""Infer the kind of each column (number, boolean or category) and the reason for it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,10 +24,10 @@ _GIVEN: dict[str, Kind] = {
 
 
 def infer_kinds(columns: Columns, feature_types: FeatureTypes = None) -> list[tuple[Kind, str]]:
-    """Return kind and reason of every column.
+    """Return the kind of every column and the reason for it.
 
-    ``feature_types`` is a mapping from names to 'number', 'boolean' or 'category', or a list with one word per
-    column ('auto' leaves the choice to us).
+    ``feature_types`` maps names to 'number', 'boolean', 'category' or 'auto', or is a list with one of these words per
+    column. 'auto' infers the kind from the values.
     """
     given = _given_kinds(columns, feature_types)
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))

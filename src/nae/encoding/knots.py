@@ -1,4 +1,4 @@
-"""Where the knots of a number lie: every distinct value when there are few, equal parts of capped counts otherwise."""
+"""Place the knots of a number: at every distinct value if there are few, else at quantiles of capped weights."""
 
 import numpy as np
 
@@ -10,9 +10,8 @@ __all__ = ["place_knots"]
 def place_knots(values: Array, weights: Array, limit: int) -> Array:
     """Return at most ``limit`` knots among the distinct ``values``, ascending.
 
-    A value that fills much of the column (zeros, say) would take many quantiles for itself, and the informative
-    rest would share a few knots. So each value's weight is capped at ``1 / limit`` of the total before the
-    weights are cut into equal parts.
+    A value that fills much of the column, such as zero, would use up many quantiles and leave few knots for the other
+    values. Therefore the weight of each value is capped at ``1 / limit`` of the total before the quantiles are taken.
 
     Examples
     --------
@@ -24,9 +23,9 @@ def place_knots(values: Array, weights: Array, limit: int) -> Array:
         return distinct
     counts = np.bincount(inverse, weights=weights)
     mass = np.cumsum(np.minimum(counts, counts.sum() / limit))
-    if not mass[-1] > mass[0]:  # weights so uneven that the others vanish beside one
+    if not mass[-1] > mass[0]:  # one weight is so large that the others vanish by rounding
         mass = np.arange(len(distinct), dtype=np.float64)
     mass = (mass - mass[0]) / (mass[-1] - mass[0])
     chosen = np.searchsorted(mass, np.linspace(0.0, 1.0, limit))
-    chosen[0], chosen[-1] = 0, len(distinct) - 1  # both ends of the range, whatever the rounding
+    chosen[0], chosen[-1] = 0, len(distinct) - 1  # keeps both ends of the range despite rounding
     return distinct[np.unique(chosen)]

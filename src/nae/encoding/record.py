@@ -1,4 +1,4 @@
-"""One row from a mapping of names to values: the cells of a record, without the way through columns."""
+"""Read one row from a mapping of names to values: the fast way to the cells of a record, without building columns."""
 
 import math
 import sys
@@ -17,13 +17,13 @@ __all__ = ["RecordReader"]
 
 @dataclass(frozen=True, eq=False)
 class RecordReader:
-    """Reads records of plain values (numbers, booleans, text, None) exactly as ``schema.locate`` would."""
+    """The reader of records of plain values (numbers, booleans, text, None); it agrees with ``schema.locate``."""
 
     fields: tuple["_NumberField | _CategoryField", ...]
 
     @staticmethod
     def of(schema: Schema) -> "RecordReader":
-        """Return the reader of a schema."""
+        """Return the reader for a schema."""
         fields: list[_NumberField | _CategoryField] = []
         for feature, first in zip(schema.features, schema.offsets.tolist(), strict=False):
             missing = first + feature.n_values
@@ -36,7 +36,7 @@ class RecordReader:
         return RecordReader(tuple(fields))
 
     def read(self, record: Mapping[Any, Any], dtype: Any) -> Cells | None:
-        """Return the cells of one row; None where a value needs a closer look (or an error message)."""
+        """Return the cells of one row, or None if a value needs the general way through columns or is an error."""
         slots, fractions = [], []
         for one in self.fields:
             value = record.get(one.name, _ABSENT)
@@ -46,7 +46,7 @@ class RecordReader:
             slots.append(found[0])
             fractions.append(found[1])
         slot, fraction = np.array([slots], dtype=np.int32), np.array([fractions], dtype=dtype)
-        if fraction.max() >= 1:  # rounded up to the next knot
+        if fraction.max() >= 1:  # the fraction was rounded up to the next knot
             is_whole = fraction >= 1
             return Cells(slot + is_whole, np.where(is_whole, fraction.dtype.type(0), fraction))
         return Cells(slot, fraction)
@@ -55,8 +55,8 @@ class RecordReader:
 @dataclass(frozen=True, eq=False)
 class _NumberField:
     name: str
-    first: int  # slot of the first knot
-    missing: int  # slot of missing values
+    first: int  # the slot of the first knot
+    missing: int  # the slot of missing values
     knots: tuple[float, ...]
 
     def read(self, value: Any) -> tuple[int, float] | None:
@@ -64,7 +64,7 @@ class _NumberField:
         if type(value) not in _PLAIN:
             return None
         if not -_LARGEST <= value <= _LARGEST and type(value) is int:
-            return None  # no float holds it
+            return None  # the integer overflows a float
         if value <= knots[0]:
             return self.first, 0.0
         if value >= knots[-1]:

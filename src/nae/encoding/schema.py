@@ -1,7 +1,7 @@
-"""The schema: which features a model has, and which slot of its table a value belongs to.
+"""The schema: the features of a model, and the slots of their tables.
 
 The table of a feature has one slot per knot or level, then one for *missing* and one for *unseen*. The tables of all
-features are stacked; ``Schema.offsets`` says where each begins.
+features are stacked; ``Schema.offsets`` holds the first slot of each feature.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,20 +40,20 @@ __all__ = [
 ]
 
 MISSING, UNSEEN, OTHER = "missing", "unseen", "other"
-GIVEN = "given by feature_types"  # the reason of a kind that was asked for
+GIVEN = "given by feature_types"  # the reason of a kind that the user chose
 Kind = Literal["number", "boolean", "category"]
 
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A number (or a boolean): knots, and linear between them; beyond the ends the end value holds."""
+    """A number or a boolean: its effect is linear between the knots and constant beyond the first and last knot."""
 
     name: str
     knots: Array  # (knot,), ascending, finite
     is_boolean: bool = False
-    has_missing: bool = False  # missing values were seen in training
+    has_missing: bool = False  # whether there were missing values in training
     reason: str = ""
-    integral: bool = False  # every value seen was a whole number
+    integral: bool = False  # whether all values in training were integers
 
     @property
     def kind(self) -> Kind:
@@ -69,13 +69,13 @@ class Number:
 
     @property
     def is_constant(self) -> bool:
-        """Whether training saw one value only, missing counted as one."""
+        """Whether all training values were the same; missing counts as a value."""
         return self.n_values == 1 and (self.is_empty or not self.has_missing)
 
     @property
     def is_empty(self) -> bool:
-        """Whether training saw nothing but missing values, which have no kind."""
-        return self.has_missing and not self.integral and not self.knots.any()  # zero would be a whole number
+        """Whether all training values were missing, so that the kind is unknown."""
+        return self.has_missing and not self.integral and not self.knots.any()  # a column of zeros would be integral
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ class Number:
         return (*shown, MISSING, UNSEEN)
 
     def locate(self, column: AnyArray) -> tuple[IntArray, Array]:
-        """Return slot (counted within the feature) and fraction of every value."""
-        if self.is_empty:  # whatever comes is unseen, text too
+        """Return the slot (counted within the feature) and the fraction of every value."""
+        if self.is_empty:  # every present value is unseen, even text
             return self.n_values + 1 - is_missing(column).astype(np.int64), np.zeros(len(column))
         values, knots = numbers(column, self.name), self.knots
         missing = np.isnan(values)
@@ -103,7 +103,7 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A category: one slot per level; levels too rare for a slot of their own share the trained slot *other*."""
+    """A category with one slot per level. Rare levels share the slot *other*, which is trained too."""
 
     name: str
     levels: tuple[str, ...]
@@ -123,17 +123,17 @@ class Category:
 
     @property
     def is_given(self) -> bool:
-        """Whether a category was asked for, instead of inferred."""
+        """Whether the user chose the kind, instead of the kind being inferred."""
         return self.reason == GIVEN
 
     @property
     def is_constant(self) -> bool:
-        """Whether training saw one value only, missing counted as one."""
+        """Whether all training values were the same; missing counts as a value."""
         return self.n_values + self.has_missing <= 1
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One text per slot; a level that is called *other* leaves the shared slot *(other)*."""
+        """One text per slot. If a level is called *other*, the shared slot is called *(other)*."""
         shared = (OTHER,) if self.rare else ()
         return (*self.levels, *(_apart(name, self.levels) for name in (*shared, MISSING, UNSEEN)))
 
@@ -145,7 +145,7 @@ class Category:
         return slots
 
     def locate(self, column: AnyArray) -> tuple[IntArray, Array]:
-        """Return slot (counted within the feature) and fraction (zero) of every value."""
+        """Return the slot (counted within the feature) and the fraction (always zero) of every value."""
         slots, unseen = self._slots, self.n_values + 1
         found = [slots.get(key, unseen) for key in category_keys(column)]
         return np.array(found, dtype=np.int64), np.zeros(len(found))
@@ -164,16 +164,16 @@ def _fractions(values: Array, low: Array, high: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         span = high - low
         halves = (values / 2 - low / 2) / (high / 2 - low / 2)
-        return np.where(np.isfinite(span), (values - low) / span, halves)  # a span may be beyond the largest float
+        return np.where(np.isfinite(span), (values - low) / span, halves)  # the span may overflow
 
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """The features of a model, in the order of its tables."""
+    """The features of a model, in the order of their tables."""
 
     features: tuple[Feature, ...]
-    has_names: bool = True  # the training table had column names
-    offsets: IntArray = field(init=False)  # (feature + 1,), where each feature's slots begin
+    has_names: bool = True  # whether the training table had column names
+    offsets: IntArray = field(init=False)  # (feature + 1,), the first slot of each feature, and the number of slots
 
     def __post_init__(self) -> None:
         sizes = [feature.n_slots for feature in self.features]
@@ -191,11 +191,11 @@ class Schema:
         return int(self.offsets[-1])
 
     def slots(self, feature: int) -> slice:
-        """Return the slots of one feature, *missing* and *unseen* last."""
+        """Return the slots of one feature; the last two are *missing* and *unseen*."""
         return slice(int(self.offsets[feature]), int(self.offsets[feature + 1]))
 
     def index(self, feature: str | int) -> int:
-        """Return the position of a feature given by name or position."""
+        """Return the position of a feature that is given by name or position."""
         if isinstance(feature, str):
             if feature not in self.names:
                 raise ConfigError(f"No feature is called {feature!r}.{did_you_mean(feature, self.names)}")
@@ -205,7 +205,7 @@ class Schema:
         return int(feature) % len(self)
 
     def locate(self, columns: Columns, *, dtype: Any = np.float64) -> Cells:
-        """Return the cells of a table whose columns are in the schema's order."""
+        """Return the cells of a table with the columns in the order of the schema."""
         if len(columns.arrays) != len(self):
             raise DataError(
                 f"The table must have the {len(self)} columns the model was trained on; got {len(columns.arrays)}."
@@ -217,11 +217,11 @@ class Schema:
             within, part = feature.locate(column)
             slot[:, i] = within + self.offsets[i]
             fraction[:, i] = part
-        is_whole = fraction >= 1  # rounded up to the next knot
+        is_whole = fraction >= 1  # the fraction was rounded up to the next knot
         return Cells(slot + is_whole, np.where(is_whole, fraction.dtype.type(0), fraction))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as JSON values; the knots are stored apart, as arrays."""
+        """Return the schema as JSON values, without the knots, which are stored as an array."""
         rows: list[dict[str, Any]] = []
         for feature in self.features:
             row: dict[str, Any] = {"name": feature.name, "kind": feature.kind, "reason": feature.reason}
@@ -235,13 +235,13 @@ class Schema:
 
     @property
     def knots(self) -> Array:
-        """The knots of all numbers, one feature after another."""
+        """The knots of all numbers, concatenated in the order of the features."""
         found = [feature.knots for feature in self.features if isinstance(feature, Number)]
         return np.concatenate(found) if found else np.empty(0)
 
     @staticmethod
     def from_dict(content: dict[str, Any], knots: Array) -> "Schema":
-        """Rebuild a schema from what :meth:`to_dict` and :attr:`knots` gave."""
+        """Rebuild a schema from the results of :meth:`to_dict` and :attr:`knots`."""
         features: list[Feature] = []
         start = 0
         for row in content["features"]:
@@ -272,9 +272,9 @@ def build_schema(
     least_share: float = 0.0,
     counts: Array | None = None,
 ) -> Schema:
-    """Learn knots and levels from the rows of positive weight; levels of less than ``least_share`` of them are rare.
+    """Learn knots and levels from the rows of positive weight. Levels with less than ``least_share`` of them are rare.
 
-    ``counts`` says how many rows each one is, where ``weights`` say something else: how much its class counts for.
+    ``counts`` are the row multiplicities, if the weights include class weights.
     """
     counts = weights if counts is None else counts
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
@@ -289,7 +289,7 @@ def build_schema(
 
 
 def check_numbers(columns: Columns, kinds: Sequence[tuple[Kind, str]], rows: IntArray) -> None:
-    """Check the columns fitted as numbers and booleans; errors count rows as ``rows`` does."""
+    """Check the columns that are fitted as numbers and booleans. ``rows`` holds the row numbers for errors."""
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
     for name, array, (kind, _) in zip(names, columns.arrays, kinds, strict=True):
         if kind != "category":
@@ -297,7 +297,7 @@ def check_numbers(columns: Columns, kinds: Sequence[tuple[Kind, str]], rows: Int
 
 
 def rounded_numbers(features: Sequence[Feature], columns: Columns) -> dict[str, int]:
-    """Return the first whole number that no float is, of every column of a number that has one."""
+    """Return, for each column of numbers with integers that have no exact float, the first such integer."""
     pairs = zip(features, columns.arrays, strict=True)
     found = {one.name: rounded_number(array) for one, array in pairs if isinstance(one, Number)}
     return {name: value for name, value in found.items() if value is not None}
@@ -316,7 +316,7 @@ def _build_number(name: str, array: AnyArray, weights: Array, *, limit: int, kin
     integral = bool(np.all(np.mod(values[present], 1) == 0)) and bool(present.any())
     return Number(
         name=name,
-        knots=knots if len(knots) else np.zeros(1),  # all missing: one knot that no row touches
+        knots=knots if len(knots) else np.zeros(1),  # if all values are missing, one knot that no row uses
         is_boolean=kind == "boolean",
         has_missing=not bool(present.all()),
         reason=reason,
@@ -337,12 +337,13 @@ def _build_category(name: str, array: AnyArray, weights: Array, *, limit: int, l
 def rank_levels(
     counts: Mapping[str, float], limit: int, *, least: float = 0.0
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the levels that get a slot of their own, most frequent first, and the rare ones that share one.
+    """Return the levels that keep their own slot, most frequent first, and the rare levels, which share one slot.
 
-    Rare are those that count for less than ``least``, and the rarest of too many. A single one keeps its slot.
+    A level is rare if its count is less than ``least``, or if there are more than ``limit`` levels and it is among the
+    rarest. A single rare level keeps its own slot.
     """
     levels = sorted(counts, key=lambda level: (-counts[level], level))  # by frequency, ties by name
-    n_kept = sum(counts[level] >= least * (1 - 1e-9) for level in levels)  # as much is not less, whatever the rounding
+    n_kept = sum(counts[level] >= least * (1 - 1e-9) for level in levels)  # rounding must not make an equal count less
     if n_kept >= len(levels) - 1:
         n_kept = len(levels)
     if n_kept > limit or limit == n_kept < len(levels):

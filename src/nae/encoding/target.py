@@ -1,4 +1,4 @@
-"""Targets: numbers standardised, classes counted, each with an error that says what is wrong."""
+"""Read and check targets: numbers of a regression, or classes, which become codes."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 LARGEST = 1e100  # squares of targets must be finite
-_LABELS = "iufbUmM"  # kinds of numpy
-_NORMAL = 2.5631031310892007  # from the first to the last tenth of a normal, in standard deviations
+_LABELS = "iufbUmM"  # numpy's dtype kinds that class labels may have
+_NORMAL = 2.5631031310892007  # from the 10 % to the 90 % quantile of a normal, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
 class NumberTarget:
-    """Numbers to predict, (row, output)."""
+    """The numbers to predict, (row, output)."""
 
     values: Array
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class NumberTarget:
 
 @dataclass(frozen=True, eq=False)
 class ClassTarget:
-    """Classes to predict: a number per row, and the labels they stand for."""
+    """The classes to predict: a code per row, and the label of each code."""
 
     codes: AnyArray
     classes: AnyArray
@@ -49,15 +49,15 @@ class ClassTarget:
 
 @dataclass(frozen=True, eq=False)
 class TargetMoments:
-    """Sums over the rows that say where the score of a regression starts; those of two tables merge."""
+    """Weighted moments of the target and the offset, from which a regression starts. Two tables' moments can merge."""
 
-    total: float  # weight
-    mean: Array  # (output,), of target minus offset
-    variance: Array  # (output,), of the same
-    level: Array  # (output,), mean of the target
-    base: Array  # (output,), mean of the offset
-    size: Array  # (output,), mean size of target and offset together, which their difference is rounded by
-    log_exposure: Array  # (output,), logarithm of the mean of exp(offset)
+    total: float  # the sum of the weights
+    mean: Array  # (output,), the mean of target minus offset
+    variance: Array  # (output,), the variance of target minus offset
+    level: Array  # (output,), the mean of the target
+    base: Array  # (output,), the mean of the offset
+    size: Array  # (output,), the mean of |target| + |offset|, which bounds the rounding error of their difference
+    log_exposure: Array  # (output,), the logarithm of the mean of exp(offset)
 
     @staticmethod
     def of(values: Array, base: Array, weight: Array) -> "TargetMoments":
@@ -65,10 +65,10 @@ class TargetMoments:
         total = float(weight.sum())
         share, rest = weight / total, values - base
         mean = share @ rest
-        mean += share @ (rest - mean)  # what rounding a large mean left out
-        mean = np.where((rest == rest[0]).all(axis=0), rest[0], mean)  # of equal numbers exactly that
+        mean += share @ (rest - mean)  # corrects the rounding error of a large mean
+        mean = np.where((rest == rest[0]).all(axis=0), rest[0], mean)  # exact if all numbers are equal
         most = base.max(axis=0)
-        exposure = most + np.log(share @ np.exp(base - most))  # its logarithm, without overflow
+        exposure = most + np.log(share @ np.exp(base - most))  # the logarithm of the mean, without overflow
         size = share @ (np.abs(values) + np.abs(base))
         return TargetMoments(total, mean, share @ (rest - mean) ** 2, share @ values, share @ base, size, exposure)
 
@@ -89,10 +89,10 @@ class TargetMoments:
 
 
 def robust_scale(values: Array, weights: Array) -> tuple[float, float]:
-    """Return the median of numbers, and the range without their lowest and highest tenths: 1 for a standard normal.
+    """Return the median, and the distance from the 10 % to the 90 % quantile, scaled to 1 for a standard normal.
 
-    Nearly a tenth of the numbers may lie anywhere beyond the others without moving either by much. The quartiles would
-    bear more, but are next to nothing for a target that is zero in most rows and large in the rest.
+    Outliers, up to 10 % of the numbers on each side, hardly change the result. The interquartile range would tolerate
+    more outliers, but it is almost zero for a target that is zero in most rows and large in the others.
 
     Examples
     --------
@@ -109,11 +109,11 @@ def robust_scale(values: Array, weights: Array) -> tuple[float, float]:
 
 
 def as_array(values: Any, name: str) -> AnyArray:
-    """Return a series, a list or an array as a numpy array; what is masked is missing, and text stays as it is."""
+    """Return a series, a list or an array as a numpy array. Masked values become missing, and text is not converted."""
     if isinstance(values, np.ma.MaskedArray):
         return unmasked(values)
     if isinstance(values, (list, tuple)) and any(isinstance(value, (str, bytes)) for value in values):
-        array = np.empty(len(values), dtype=object)  # numpy would make text of the numbers among it, all equally wide
+        array = np.empty(len(values), dtype=object)  # numpy would turn numbers next to text into text of one width
         array[:] = values
         return array
     try:
@@ -121,12 +121,12 @@ def as_array(values: Any, name: str) -> AnyArray:
     except ValueError:
         raise DataError(f"{name} must hold one value per row; its rows hold lists of different lengths.") from None
     if isinstance(values, (list, tuple)) and array.dtype.kind == "f" and (np.abs(array) >= FIRST_ROUNDED).any():
-        return np.array(values, dtype=object)  # whole numbers that do not fit into 64 bits stay what they are
+        return np.array(values, dtype=object)  # keeps integers exact that do not fit into 64 bits
     return array
 
 
 def to_array(y: Any) -> AnyArray:
-    """Return a target as a numpy array: numbers, booleans and text among objects as such."""
+    """Return a target as a numpy array. Objects that are all numbers, all booleans or all text are converted."""
     array = as_array(y, "y")
     if array.dtype.names is not None:
         raise DataError(
@@ -146,9 +146,9 @@ def to_array(y: Any) -> AnyArray:
 
 
 def names_of(y: Any, *, features: Collection[str] | None = None) -> tuple[str, ...]:
-    """Return the names of the columns of a frame, or that of a series; nothing where a target has none.
+    """Return the column names of a frame, or the name of a series; empty if the target has no name.
 
-    A series that is called like one of the ``features`` was computed from that one and still has its name.
+    The name of a series is ignored if it is one of the ``features``: such a series was computed from that feature.
     """
     columns = getattr(y, "column_names", getattr(y, "columns", None))
     if columns is not None:
@@ -160,7 +160,7 @@ def names_of(y: Any, *, features: Collection[str] | None = None) -> tuple[str, .
 def read_numbers(
     y: Any, *, domain: str = "any", is_used: BoolArray | None = None, features: Collection[str] | None = None
 ) -> NumberTarget:
-    """Return the target of a regression, checked where ``is_used``; the other rows need not hold numbers."""
+    """Return the target of a regression. Only rows that are ``is_used`` are checked for missing and extreme values."""
     names = names_of(y, features=features)
     values = floats(to_array(y))
     values = values[:, None] if values.ndim == 1 else values
@@ -183,7 +183,7 @@ def read_numbers(
 
 
 def check_domain(least: float, domain: str) -> None:
-    """Complain about a smallest target that a loss cannot take."""
+    """Raise an error if the smallest target is outside the domain of the loss."""
     if domain == "non-negative" and least < 0:
         raise DataError(f"This loss needs a target of at least 0; got {least:g}.")
     if domain == "positive" and least <= 0:
@@ -197,7 +197,7 @@ def floats(
     hint: str = " Use NAEClassifier.",
     where: Callable[[int], str] = named_row,
 ) -> Array:
-    """Return numbers of any type as float64, NaN for missing; errors call them ``name`` and end in the ``hint``."""
+    """Return numbers of any type as float64, with NaN for missing. Errors use ``name`` and end with ``hint``."""
     if np.iscomplexobj(values):
         raise DataError(f"{name} must hold real numbers. Complex data not supported.")
     if values.dtype == object:
@@ -229,7 +229,7 @@ def _is_temporal(value: object) -> bool:
 
 
 def read_classes(y: Any) -> ClassTarget:
-    """Return the target of a classification, checked."""
+    """Return the checked target of a classification."""
     labels = to_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -251,7 +251,7 @@ def read_classes(y: Any) -> ClassTarget:
 
 
 def check_labels(labels: AnyArray, *, where: Callable[[int], str] = named_row) -> None:
-    """Complain about a label that cannot be a class of a model file: text, a number, a boolean or numpy's date."""
+    """Raise an error for a label that a model file cannot hold. Text, numbers, booleans and numpy scalars are valid."""
     row = 0
     if labels.dtype == object:
         known = (str, bool, int, float, np.generic)
