@@ -51,7 +51,7 @@ def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
         "garden",
     )
     assert code == 0, err
-    assert "training on the Ray at h:1; all rows train" in err
+    assert "training on the Ray at h:1 with all rows" in err
     assert (seen["dataset"], seen["target"], seen["address"]) == (str(data), "price", "h:1")
     assert seen["params"] == {"n_members": 3, "random_state": 0, "feature_types": {"garden": "category"}}
     assert (seen["ignore"], seen["task"]) == (["sold"], "regression")

@@ -179,7 +179,7 @@ def test_explain_shows_every_feature_and_the_pairs(nae: Command, folder: Path) -
     code, out, _ = nae("explain", folder / "price.nae")
     assert code == 0
     assert out.index("size") < out.index("garden")  # by importance
-    assert "Who changes whom" in out
+    assert "Which features change each other's effect" in out
     assert "town × garden" in out or "size × garden" in out
 
 
@@ -243,7 +243,7 @@ def test_a_model_is_fitted_to_speak_for_a_class(nae: Command, folder: Path, tmp_
 def test_show_is_a_card_with_caps(nae: Command, folder: Path) -> None:
     out = nae("show", folder / "sold.nae")[1]
     assert "predicts one of 2 classes of sold from 3 features" in out
-    assert "Whatever the input, size adds at most" in out
+    assert "Whatever the input, size raises the log-odds of yes by at most" in out
     assert "quality on held-out rows: AUC" in out
     card = json.loads(nae("show", folder / "sold.nae", "--json")[1])
     assert card["classes"] == ["no", "yes"]

@@ -58,7 +58,7 @@ def test_an_unknown_target_names_the_nearest(nae: Command, folder: Path) -> None
         (("explain", "{folder}/price.nae", "{data}", "--row", "301"), r"--row must be in [1, 300]; got 301"),
         (("explain", "{folder}/price.nae", "--feature", "sise"), "Did you mean 'size'"),
         (("explain", "{folder}/price.nae", "--pair", "size", "towm"), "Did you mean 'town'"),
-        (("explain", "{folder}/price.nae", "--pair", "a", "b", "--feature", "c"), "at once"),
+        (("explain", "{folder}/price.nae", "--pair", "a", "b", "--feature", "c"), "cannot be combined"),
         (("compare", "{folder}/price.nae", "{data}"), "at least two models"),
         (("compare", "{folder}/price.nae", "{folder}/sold.nae", "{data}"), "the same classes"),
         (("report", "{folder}/price.nae", "{data}", "-t", "prize"), "Did you mean 'price'"),

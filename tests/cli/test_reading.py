@@ -220,7 +220,7 @@ def test_digits_of_other_scripts_are_numbers_as_python_has_them() -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_a_file_that_is_not_what_its_mark_says_is_one_sentence(tmp_path: Path, encoding: str) -> None:
     content = "a,b\n1,2\n".encode(encoding)[:-1]
-    with pytest.raises(DataError, match=rf"must be {encoding.upper()} text, as its first bytes say; byte \d+ is none"):
+    with pytest.raises(DataError, match=rf"must be {encoding.upper()} text, as its first bytes say; byte \d+ is not"):
         read(tmp_path, content)
 
 

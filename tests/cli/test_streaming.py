@@ -89,11 +89,11 @@ def test_predictions_go_from_file_to_file_and_are_not_made_twice(nae, folder, pa
     (out / names[1]).unlink()
     code, _, said = nae("predict", model, parts, "-o", out, "--keep")
     assert code == 0, said
-    assert "there already, and kept: 2 files." in said
+    assert "kept 2 files that existed already." in said
     assert "200 predictions in 1 file." in said
     assert (out / names[0]).stat().st_mtime_ns == before[names[0]]
     assert "town" in pa.parquet.read_table(out / names[1]).column_names
-    assert nae("predict", model, parts, "-o", out) == (0, "", "there already, and kept: 3 files.\n")
+    assert nae("predict", model, parts, "-o", out) == (0, "", "kept 3 files that existed already.\n")
 
 
 def test_many_files_are_not_predicted_into_one(nae, folder, parts, tmp_path):
@@ -129,7 +129,7 @@ def test_predicting_goes_on_where_it_broke_off(nae, folder, parts, tmp_path, mon
     assert [path.name for path in out.iterdir()] == ["part0.parquet"]  # whole, and nothing half-written beside it
     code, _, said = nae("predict", folder / "sold.nae", parts, "-o", out)
     assert code == 0
-    assert "there already, and kept: 1 file." in said
+    assert "kept 1 file that existed already." in said
     assert [len(pa.parquet.read_table(path)) for path in sorted(out.iterdir())] == [200, 200, 200]
 
 

@@ -24,7 +24,7 @@ def test_a_search_prints_settings_to_paste_and_leaves_study_picture_and_model(na
     words = ("tune", data, "-t", "sold", "--ignore", "price", "-f", tmp_path / "study", *TINY)
     code, out, err = nae(*words, "--trials", 2)
     assert code == 0, err
-    assert "320 rows to train and validate on, 80 kept apart; 'sold' has 2 classes" in err
+    assert "320 rows to train and validate on, 80 kept for testing; 'sold' has 2 classes" in err
     assert re.search(r"trial 2 of 2: validation \d", err)
     assert (tmp_path / "study" / "study.log").exists()
     assert (tmp_path / "study" / "front.png").read_bytes().startswith(b"\x89PNG")

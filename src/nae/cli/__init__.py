@@ -1,1 +1,1 @@
-"""The command ``nae``: one file per command, and what they share."""
+"""The command ``nae``: one file per command, and files that several commands share."""

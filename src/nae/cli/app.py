@@ -1,4 +1,4 @@
-"""The commands together, and what becomes of their errors."""
+"""Join the commands into one program, and turn their errors into messages and exit codes."""
 
 import errno
 import os
@@ -41,7 +41,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     demo,
     doctor,
 )
-_INTERRUPTED = 130  # what the parser makes of Ctrl-C
+_INTERRUPTED = 130  # the parser's exception for Ctrl-C
 _EPILOG = "Tables are CSV, TSV, Parquet, Arrow, Feather or JSON lines, compressed or not; - reads stdin."
 
 app = typer.Typer(name="nae", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EPILOG)
@@ -61,14 +61,14 @@ def _nae(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[  # noqa: ARG001, RUF100
-        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere on the line.")
+        bool, typer.Option("--debug", help="Show the traceback of an error. May stand anywhere on the line.")
     ] = False,
 ) -> None:
     """Neural additive experts: models of tables whose every prediction is a sum of bounded contributions."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code: 0, 2 for what the user can mend, 130 for Ctrl-C."""
+    """Run one command line and return its exit code: 0, 2 for errors the user can correct, 130 for Ctrl-C."""
     is_debug, arguments = _take_debug(arguments)
     try:
         with warnings.catch_warnings():
@@ -80,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
                 say("stopped.")
             return code
     except BrokenPipeError:
-        # The reader went away, as `head` does; what is left to flush must not complain either.
+        # The reader closed the pipe, as `head` does. Flushing the remaining output must not raise an error either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001, RUF100

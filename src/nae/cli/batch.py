@@ -1,4 +1,4 @@
-"""Predictions file to file: every finished output appears at once and is not made again; memory does not grow."""
+"""Predict file by file. Each output appears when it is complete and is not written again; memory does not grow."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ def predict_files(
     on_bad_rows: str,
     quotes_formulas: bool = False,
 ) -> None:
-    """Write the predictions of every file to a file of the same name in ``folder``; those that exist are kept.
+    """Write the predictions of every file to a file of the same name in ``folder``; files that exist are kept.
 
     ``numbers`` names columns besides the features that must hold numbers.
     """
@@ -78,7 +78,7 @@ def predict_files(
         n_rows += n_here
         say(f"wrote {counted(n_here, 'prediction')} to {output}.")
     if len(todo) < len(outputs):
-        say(f"there already, and kept: {counted(len(outputs) - len(todo), 'file')}.")
+        say(f"kept {counted(len(outputs) - len(todo), 'file')} that existed already.")
     if bad_rows.count:
         say(f"note: {bad_rows}")
     if todo:
@@ -86,7 +86,7 @@ def predict_files(
 
 
 def _plan(paths: list[str], folder: Path, form: str | None) -> dict[str, Path]:
-    """Return the output of every file; two inputs of one name would overwrite each other."""
+    """Return the output path of every file. Two inputs with the same name are an error."""
     outputs: dict[str, Path] = {}
     for path in paths:
         kind = form or FORMATS.get(_ending(path), "csv")
@@ -137,7 +137,7 @@ def _predict_file(
         )
     rows = rows.with_numbers([rows.find(name) for name in numbers])
     n_rows = 0
-    with whole_file(output) as sink:  # an output that exists is whole
+    with whole_file(output) as sink:  # an output that exists is complete
         writer = _Writer(sink, output.suffix, quotes_formulas=quotes_formulas)
         for batch in rows.batches(rows.columns, bad_rows):
             writer.write(predict(batch.table))

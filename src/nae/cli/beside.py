@@ -1,4 +1,4 @@
-"""Columns that stand beside the features and are none: the offset and the weight of every row."""
+"""Columns of a table that are not features: the offset and the weight of every row."""
 
 import shlex
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ __all__ = ["Beside", "find_beside", "find_remembered", "note_offset"]
 
 @dataclass(frozen=True)
 class Beside:
-    """The names of the columns: an offset per output or class, and one weight."""
+    """The names of the columns: one offset per output or class, and one weight."""
 
     offset: tuple[str, ...] = ()
     weight: str | None = None
@@ -31,7 +31,7 @@ class Beside:
 
     @property
     def words(self) -> str:
-        """What is said after the rows that are measured."""
+        """A phrase that names the columns, to follow the rows that are measured."""
         parts = [f"offset {', '.join(map(repr, self.offset))}"] if self.offset else []
         parts += [f"weight {self.weight!r}"] if self.weight is not None else []
         return f", with the {' and the '.join(parts)}" if parts else ""
@@ -50,7 +50,7 @@ class Beside:
 
 
 def find_beside(table: pa.Table, offset: Sequence[str] | None, weight: str | None) -> Beside:
-    """Return the columns that were asked for, as the table calls them."""
+    """Return the requested columns, under their names in the table."""
     found = tuple(find_column(name, table, role="offset column") for name in offset or ())
     return Beside(found, None if weight is None else find_column(weight, table, role="weight column"))
 
@@ -58,7 +58,7 @@ def find_beside(table: pa.Table, offset: Sequence[str] | None, weight: str | Non
 def find_remembered(
     model: TableModel, table: pa.Table, offset: Sequence[str] | None, weight: str | None, *, is_measured: bool = True
 ) -> Beside:
-    """Return the columns that were asked for, or those that the model remembers and the table has.
+    """Return the requested columns, or else the columns that the model remembers and the table has.
 
     A model that was fitted with an offset cannot be measured without.
     """
@@ -74,11 +74,11 @@ def find_remembered(
 
 
 def note_offset(model: TableModel) -> None:
-    """Say what a prediction without an offset is, of a model that was fitted with one."""
+    """Explain what a prediction without an offset means, if the model was fitted with one."""
     if model.offset_names is not None:
         named = " --offset ".join(map(shlex.quote, model.offset_names)) or "COLUMN"
         what = ", a rate for one unit of exposure" if model.link.name == "log" else ""
-        say(f"note: predicted for an offset of 0{what}; --offset {named} adds that of the rows.")
+        say(f"note: predicted for an offset of 0{what}; --offset {named} adds the rows' own offset.")
 
 
 def _numbers(table: pa.Table, name: str) -> Array:

@@ -1,4 +1,4 @@
-"""``nae fit --ray``: the same model from the workers of a Ray cluster."""
+"""``nae fit --ray``: fit the same model with the workers of a Ray cluster."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ def train_members(
 def fit_on_cluster(
     data: Sequence[str], target: str, recipe: Recipe, address: str, *, ignore: Sequence[str]
 ) -> TableModel:
-    """Fit on a cluster and return the model; what is said goes to the terminal."""
+    """Fit on a cluster and return the model; remarks go to the terminal."""
     task, reason = _choose_task(data, target, recipe)
     check_loss(recipe, is_classes=task is Task.classification)
     check_positive_class(recipe, is_classes=task is not Task.regression)
@@ -51,7 +51,7 @@ def fit_on_cluster(
     if not recipe.is_quiet:
         if reason:
             say(f"{reason}.")
-        say(f"training on the Ray at {address}; all rows train, and members validate on rows of their own.")
+        say(f"training on the Ray at {address} with all rows; each member validates on rows of its own.")
     model = fit_ray(
         data[0] if len(data) == 1 else list(data),
         target,
@@ -65,18 +65,18 @@ def fit_on_cluster(
     if not recipe.is_quiet:
         facts = model.training
         trained = counted(facts.n_epochs or 0, "epoch")
-        say(f"trained for {trained} and kept number {facts.best_epoch} ({facts.stopped}).")
+        say(f"trained for {trained} and kept epoch {facts.best_epoch} ({facts.stopped}).")
     summary = replace(recipe.beside.remembered_in(model.training), target=target)
     return replace(model, training=summary)
 
 
 def _choose_task(data: Sequence[str], target: str, recipe: Recipe) -> tuple[Task, str]:
-    """Return what is predicted and why: what the first rows say, where they can be read here and say something."""
+    """Return the task and the reason for it. The first rows decide, if this machine can read them and they vary."""
     if recipe.task is not Task.auto or any("://" in path for path in data):
         return recipe.task, ""
-    files = scan(list(data), on_bad_rows="skip")  # the cluster says which rows are wrong
+    files = scan(list(data), on_bad_rows="skip")  # the cluster reports rows that cannot be parsed
     column = glance(files, files.find(target))
-    if len(column.drop_null().unique()) < 2:  # files may be sorted by it
+    if len(column.drop_null().unique()) < 2:  # the files may be sorted by the target
         return recipe.task, ""
     is_classes, reason = choose_task(recipe.task, column, target)
     return (Task.classification if is_classes else Task.regression), reason

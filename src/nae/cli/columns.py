@@ -1,4 +1,4 @@
-"""Columns of a file: found by name although a blank was added, and checked with the row that is wrong.
+"""Find columns of a file by name, ignoring blanks around it, and check them. Errors name the row.
 
 Rows are counted from 1, as a reader of the file counts them below its header.
 """
@@ -15,11 +15,11 @@ from nae.errors import DataError, did_you_mean
 
 __all__ = ["align", "check_finite", "column_of", "find_column", "match_name", "remarks", "to_numbers"]
 
-_LONG = 20  # rows from which on a column that counts them is an index
+_LONG = 20  # in a table with this many rows, a column that counts the rows is an index
 
 
 def find_column(name: str, table: pa.Table, *, role: str = "column", known: Sequence[str] = ()) -> str:
-    """Return the column called ``name``; blanks around either name do not count where that is unambiguous.
+    """Return the column called ``name``. Blanks around either name are ignored if the result is unambiguous.
 
     ``known`` are the columns of a model, where the name is one of them.
     """
@@ -33,7 +33,7 @@ def find_column(name: str, table: pa.Table, *, role: str = "column", known: Sequ
 
 
 def match_name(name: str, names: Sequence[str]) -> str | None:
-    """Return which of ``names`` is meant: that one, or the only one that differs by blanks around it."""
+    """Return which of ``names`` is meant: the same name, or the only one that differs just by blanks around it."""
     if name in names:
         return name
     found = [one for one in names if one.strip() == name.strip()]
@@ -60,7 +60,7 @@ def align(table: pa.Table, schema: Schema) -> pa.Table:
 
 
 def check_finite(table: pa.Table, names: Sequence[str]) -> None:
-    """Complain about infinities, with the row of the file."""
+    """Raise an error for infinities that names the row of the file."""
     for name in names:
         column = column_of(table, name)
         if pa.types.is_floating(column.type):
@@ -70,7 +70,7 @@ def check_finite(table: pa.Table, names: Sequence[str]) -> None:
 
 
 def remarks(table: pa.Table, names: Sequence[str]) -> list[str]:
-    """Return sentences about columns that count the rows, and about text that is almost numbers."""
+    """Return warnings about columns that count the rows, and about columns of numbers with a few texts."""
     found = []
     for name in names:
         column = column_of(table, name)
@@ -92,7 +92,7 @@ def remarks(table: pa.Table, names: Sequence[str]) -> list[str]:
 
 
 def _is_index(column: pa.ChunkedArray) -> bool:
-    """Return whether a column is 0, 1, 2, … or 1, 2, 3, …, and long enough for that to be no chance."""
+    """Return whether a column is 0, 1, 2, … or 1, 2, 3, …, and too long for this to be a coincidence."""
     if not pa.types.is_integer(column.type) or len(column) < _LONG or column.null_count:
         return False
     values = column.to_numpy()
@@ -100,14 +100,14 @@ def _is_index(column: pa.ChunkedArray) -> bool:
 
 
 def to_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Return a column of texts as numbers; text that is none is an error with its row."""
+    """Return a column of texts as numbers. Text that is not a number is an error that names the row."""
     if not _is_text(column.type):
         return column
     texts = column.to_pylist()
     for row, value in enumerate(texts, start=1):
         if value is not None and not _is_number(value):
             raise DataError(f"Column {name!r} must hold numbers; row {row} holds {value[:40]!r}.")
-    # Not Arrow's cast: Python takes digits of other scripts, and underscores between digits.
+    # Arrow's cast would refuse digits of other scripts and underscores between digits, which Python accepts.
     return pa.chunked_array([pa.array([None if value is None else float(value) for value in texts], pa.float64())])
 
 

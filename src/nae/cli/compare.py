@@ -1,4 +1,4 @@
-"""``nae compare``: models on the same rows, and how far they disagree."""
+"""``nae compare``: measure models on the same rows, and show how far they disagree."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -30,20 +30,21 @@ def compare(
         list[str], typer.Argument(metavar="MODEL MODEL… DATA", help="Models, then the table.", show_default=False)
     ],
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="The target's column; the first model remembers its own.")
+        str | None,
+        typer.Option("--target", "-t", help="The target's column. Default: the one that the first model remembers."),
     ] = None,
     offset: OffsetColumns = None,
     weight: WeightColumn = None,
 ) -> None:
-    """Compare models on the same rows: quality, additivity, what matters, and how far they disagree."""
+    """Compare models on the same rows: quality, additivity, importance of the features, and disagreement."""
     if len(files) < 3:
         raise ConfigError("Compare takes at least two models and a table: nae compare m1.nae m2.nae data.csv.")
     paths, data = files[:-1], files[-1]
     models = [load_model(path) for path in paths]
     names = _short_names(paths)
     if len({tuple(sorted(model.classes)) for model in models}) > 1:
-        raise DataError("Models must predict the same classes, or numbers all of them, to be compared.")
-    if len(models[0].classes) == 2:  # whichever of the two each of them speaks for
+        raise DataError("Models can be compared only if all predict the same classes, or all predict numbers.")
+    if len(models[0].classes) == 2:  # each model may speak for either of the two classes
         models = [model.for_class(models[0].classes[1]) for model in models]
     table = read_file(data)
     name = _target_name(models[0], table, target)
@@ -63,7 +64,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Rival:
-    """A model with the rows it is measured on."""
+    """A model, and the rows it is measured on."""
 
     name: str
     model: TableModel
@@ -93,7 +94,7 @@ def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str:
 
 
 def _shared_test_rows(rivals: list[_Rival], target: AnyArray) -> IntArray | None:
-    """Return the rows that all models were tested on; None where one does not say, or none is left."""
+    """Return the rows that were test rows of all models. None if a model does not know its own, or no row is left."""
     shared: IntArray | None = None
     for one in rivals:
         found = find_test_rows(one.model, one.rows, target)
@@ -104,7 +105,7 @@ def _shared_test_rows(rivals: list[_Rival], target: AnyArray) -> IntArray | None
 
 
 def _quality_table(rivals: list[_Rival], found: list[Quality], where: str) -> Table:
-    """Return the measures of all models; of a loss that is not the first one's, those that mean the same."""
+    """Return the measures of all models. If their losses differ, only measures that can be compared are returned."""
     table = make_table(f"On {where}", "", *(one.name for one in rivals), "knows only the average")
     first = Criterion.of(rivals[0].model.training)
     each = [

@@ -1,4 +1,4 @@
-"""Where words go: results to stdout, everything about them to stderr."""
+"""The two consoles: results go to stdout, remarks and progress to stderr."""
 
 import re
 import sys
@@ -10,8 +10,8 @@ from rich.text import Text
 
 __all__ = ["digits", "make_table", "out", "say", "screen", "visible"]
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # also what turns text around
-_WIDTH = 120  # of a file or a pipe
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # and reversed text
+_WIDTH = 120  # of output to a file or a pipe
 
 
 def out() -> Console:
@@ -38,7 +38,7 @@ def make_table(title: str, *headers: str) -> Table:
 
 
 def digits(value: float, n: int = 4, *, signed: bool = False) -> str:
-    """Return a number in ``n`` digits, zeros included, and a large one to the unit: 4.000, 0.01230, 26595."""
+    """Return a number with ``n`` digits, zeros included; large numbers are rounded to units: 4.000, 0.01230, 26595."""
     sign = "+" if signed else ""
     if 10 ** (n - 1) <= abs(value) < 1e15:
         return f"{value:{sign}.0f}"
@@ -46,12 +46,12 @@ def digits(value: float, n: int = 4, *, signed: bool = False) -> str:
 
 
 def visible(text: str) -> str:
-    """Return text with its control characters written out: those of a file must not steer the terminal."""
+    """Return text with its control characters escaped, so that text from a file cannot steer the terminal."""
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class _Console(Console):
-    """A console for which everything that is printed is data."""
+    """A console that prints all text literally, without markup."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(visible(text), **options)
@@ -59,7 +59,7 @@ class _Console(Console):
 
 def _console(*, is_error: bool) -> Console:
     stream = sys.stderr if is_error else sys.stdout
-    # Names and levels are data: nothing in them is markup, and nothing in them is an emoji's name.
+    # Names and levels are data, so brackets are not markup and :name: is not an emoji.
     return _Console(
         stderr=is_error, markup=False, emoji=False, highlight=False, width=None if stream.isatty() else _WIDTH
     )

@@ -1,4 +1,4 @@
-"""``nae demo``: a table, a model and an explanation, in half a minute."""
+"""``nae demo``: make a table, fit a model and explain it, in half a minute."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,12 +19,12 @@ __all__ = ["demo"]
 
 
 def demo(
-    folder: Annotated[str, typer.Option("--folder", "-o", help="Where to write table and model.")] = "nae-demo",
-    rows: Annotated[int, typer.Option(help="Rows of the table.", min=50)] = 4000,
-    members: Annotated[int, typer.Option(help="Models that are averaged.")] = 1,
-    time_limit: Annotated[str, typer.Option(help="Most time to train.")] = "30s",
+    folder: Annotated[str, typer.Option("--folder", "-o", help="The folder for the table and the model.")] = "nae-demo",
+    rows: Annotated[int, typer.Option(help="Number of rows of the table.", min=50)] = 4000,
+    members: Annotated[int, typer.Option(help="Number of members (networks that are averaged).")] = 1,
+    time_limit: Annotated[str, typer.Option(help="Longest time to train.")] = "30s",
 ) -> None:
-    """Make a table in which one feature turns the effect of another over, fit it and explain it."""
+    """Make a table in which one feature flips the effect of another, fit a model and explain it."""
     place = Path(folder)
     check_folder(folder)
     place.mkdir(exist_ok=True)
@@ -32,7 +32,7 @@ def demo(
     table = pa.table({**{name: np.asarray(values) for name, values in X.items()}, "y": np.asarray(y)})
     data, path = place / "waves.csv", place / "waves.nae"
     write_table(table, str(data))
-    say(f"wrote {data}: x2 turns the wave of x1 over, so an additive model sees nothing.")
+    say(f"wrote {data}: x2 flips the wave of x1, so an additive model sees no effect.")
     recipe = Recipe(task=Task.regression, n_members=members, time_limit=parse_duration(time_limit))
     estimator = fit_table(table, "y", recipe)
     estimator.save(path)

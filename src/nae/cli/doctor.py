@@ -1,4 +1,4 @@
-"""``nae doctor``: versions, devices, and what is missing."""
+"""``nae doctor``: show versions and devices, and which extras are missing."""
 
 import importlib.util
 import json
@@ -28,7 +28,7 @@ class _Package:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say which versions and devices are here, and which extras are not."""
+    """Show the installed versions, the devices, and which extras are missing."""
     packages = _packages()
     devices, core = _devices(), _native_core()
     missing = sorted({package.extra for package in packages if package.version is None})
@@ -54,17 +54,17 @@ def doctor(as_json: Json = False) -> None:
         table.add_row(package.name, package.version or "missing", package.extra)
     console.print(table)
     if missing:
-        console.print(f"to have all of it: pip install '{_DISTRIBUTION}[{','.join(missing)}]'", soft_wrap=True)
+        console.print(f"to install everything: pip install '{_DISTRIBUTION}[{','.join(missing)}]'", soft_wrap=True)
     else:
-        console.print("nothing is missing.")
+        console.print("all extras are installed.")
 
 
 def _packages() -> list[_Package]:
-    """Return the packages of the base and of every extra, each once."""
+    """Return the packages that the base and every extra require, each once."""
     found: dict[str, _Package] = {}
     try:
         lines = requires(_DISTRIBUTION) or []
-    except PackageNotFoundError:  # run from source, without an installation
+    except PackageNotFoundError:  # the source is run without an installation
         lines = []
     for line in lines:
         requirement, _, marker = line.partition(";")
@@ -94,5 +94,5 @@ def _devices() -> list[str]:
 
 
 def _native_core() -> str:
-    """Return whether the native core can be used, and why not."""
+    """Return a sentence that says whether the native core can be used, and if not, why."""
     return reason() or f"the native core is built and uses {best_instructions()} instructions"

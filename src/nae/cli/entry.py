@@ -1,4 +1,4 @@
-"""Where ``nae`` begins: it imports nothing optional, so that a missing package costs one sentence."""
+"""The entry point of ``nae``. It imports nothing optional, so that a missing package gives a one-line error."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``nae explain``: the whole model, one feature, one row or a pair, as text or JSON."""
+"""``nae explain``: explain the whole model, one feature, one row or a pair, as text or JSON."""
 
 import math
 from typing import Annotated
@@ -36,14 +36,14 @@ def explain(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--class", help="The class or target to explain: either of two classes, or one of several."),
+        typer.Option("--class", help="The class or target to explain."),
     ] = None,
     offset: OffsetColumns = None,
     as_json: Json = False,
 ) -> None:
     """Explain a model: all features, or one --feature, one --row, or a --pair."""
     if sum(given is not None for given in (row, feature, pair)) > 1:
-        raise ConfigError("Only one of --row, --feature and --pair can be explained at once.")
+        raise ConfigError("--row, --feature and --pair cannot be combined; give one of them.")
     if (row is None) != (data is None):
         raise ConfigError("--row needs a table, and a table needs --row: nae explain m.nae data.csv --row 1.")
     if offset and row is None:
@@ -70,7 +70,7 @@ def explain(
 
 
 def _choose_output(model: TableModel, name: str | None) -> tuple[TableModel, int]:
-    """Return the model that speaks for a class or target, and where that stands among its outputs."""
+    """Return the model that speaks for a class or target, and the position of that output."""
     if name is None:
         return model, 0
     if len(model.classes) == 2:
@@ -81,7 +81,7 @@ def _choose_output(model: TableModel, name: str | None) -> tuple[TableModel, int
 
 
 def global_table(model: TableModel, output: int = 0) -> Table:
-    """Return every feature, the most important first."""
+    """Return a table of all features, the most important first."""
     explanation = model.explain_global()
     ranked = explanation.ranked(output)
     table = make_table(
@@ -121,7 +121,7 @@ def _for(model: TableModel, output: int) -> str:
 
 
 def _strength_table(model: TableModel) -> Table:
-    table = make_table("Who changes whom", "pair", "strength", "share of the score")
+    table = make_table("Which features change each other's effect", "pair", "strength", "share of the score")
     for pair in model.top_interactions(8):
         table.add_row(f"{pair.first} × {pair.second}", digits(pair.strength), f"{100 * pair.relative:.1f} %")
     return table
@@ -198,7 +198,7 @@ def _pair_table(explanation: InteractionExplanation, output: int) -> Table:
 
 
 def _rounded_up(value: float) -> str:
-    """Return a limit in four digits that still holds; 0 where the effect has the other sign."""
+    """Return a limit rounded outwards to four digits, so that it holds. It is 0 if the effect has the other sign."""
     if value <= 0:
         return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 3)

@@ -1,4 +1,4 @@
-"""``nae export``: the model as ONNX, C, SQL or JSON."""
+"""``nae export``: write the model as ONNX, C, SQL or JSON."""
 
 import re
 from enum import StrEnum
@@ -17,7 +17,7 @@ __all__ = ["Form", "export"]
 
 
 class Form(StrEnum):
-    """Where the model goes."""
+    """The format of the export."""
 
     onnx = "onnx"
     c = "c"
@@ -31,9 +31,9 @@ def export(
     output: Annotated[
         str, typer.Option("--output", "-o", help="The file to write: m.onnx, m.c, m.sql or m.json.", show_default=False)
     ],
-    form: Annotated[Form | None, typer.Option("--format", help="The format; the file's ending unless given.")] = None,
+    form: Annotated[Form | None, typer.Option("--format", help="The format. Default: the ending of the file.")] = None,
 ) -> None:
-    """Export a model with its contributions and bounds, to run where Python is not."""
+    """Export a model with its contributions and bounds, to run without Python."""
     from nae.export import write_c, write_json, write_onnx, write_sql
 
     path = Path(output)
@@ -63,6 +63,6 @@ def _format_of(path: Path) -> Form:
 
 
 def _identifier(stem: str) -> str:
-    """Return a name that C allows, as near to the file's as can be."""
+    """Return a C identifier that resembles the name of the file."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     return plain if plain and not plain[0].isdigit() else f"m{plain}"

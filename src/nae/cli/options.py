@@ -1,4 +1,4 @@
-"""Words on the command line that become numbers, and options that several commands have."""
+"""Options that several commands share, and words on the command line that become numbers."""
 
 import math
 import re
@@ -30,12 +30,13 @@ DataFiles = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="A table; - reads stdin. Several files, a pattern or a folder are one table, read in pieces.",
+        help="A table; - reads stdin. Several files, a pattern or a folder are one table that is read in pieces.",
         show_default=False,
     ),
 ]
 OnBadRows = Annotated[
-    str, typer.Option("--on-bad-rows", help="Rows of several files that cannot be parsed: error, or skip and count.")
+    str,
+    typer.Option("--on-bad-rows", help="Rows of several files that cannot be parsed: error, or skip (leave them out)."),
 ]
 OffsetColumns = Annotated[
     list[str] | None,
@@ -64,7 +65,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_additivity(text: str | None) -> float | str | None:
-    """Return a number where the text is one; what else there is, the estimator knows."""
+    """Return the text as a number if it is one. The estimator checks all other words."""
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -72,7 +73,7 @@ def parse_additivity(text: str | None) -> float | str | None:
 
 
 def parse_class_weight(words: list[str] | None) -> str | dict[str, float] | None:
-    """Return ``balanced``, or the weight of every class that was named: ``yes=3``."""
+    """Return ``balanced``, or the weight of every named class, given as ``yes=3``."""
     if not words or words == ["balanced"]:
         return words[0] if words else None
     found = {}
@@ -90,9 +91,9 @@ def parse_class_weight(words: list[str] | None) -> str | dict[str, float] | None
 
 
 def load_model(source: str) -> TableModel:
-    """Read a model file; where there is none, name the nearest one."""
+    """Read a model file. If there is none, the error names the file with the nearest name."""
     path = Path(source)
     if not path.exists() and path.parent.is_dir():
-        near = sorted(found.name for found in path.parent.glob("*.nae") if found.exists())  # no link to nowhere
+        near = sorted(found.name for found in path.parent.glob("*.nae") if found.exists())  # leaves out broken links
         raise FormatError(f"No file is at {source}.{did_you_mean(path.name, near) if near else ''}")
     return load(path)

@@ -1,4 +1,4 @@
-"""``nae predict``: a table with predictions beside it."""
+"""``nae predict``: write the predictions for a table."""
 
 from pathlib import Path
 from typing import Annotated
@@ -28,15 +28,17 @@ def predict(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", help="Where to write; the ending is the format, - is stdout, a folder takes many files."
+            "--output",
+            "-o",
+            help="The output file, whose ending is its format; - is stdout; a folder for several tables.",
         ),
     ] = "-",
     form: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, parquet, arrow or jsonl, where there is no ending.")
+        str | None, typer.Option("--format", help="csv, tsv, parquet, arrow or jsonl, for outputs without an ending.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Also write the columns of the table.")] = False,
     contributions: Annotated[
-        bool, typer.Option("--contributions", help="Also write what each feature contributed, with its bounds.")
+        bool, typer.Option("--contributions", help="Also write the contribution of each feature, with its bounds.")
     ] = False,
     quote_formulas: Annotated[
         bool,
@@ -50,8 +52,8 @@ def predict(
 ) -> None:
     """Predict every row of a table, or of many files into a folder.
 
-    A folder takes one output per file. Those that are finished are kept when the command is run again; delete them to
-    make them anew.
+    Several tables are predicted into a folder, one output per table. If the command is run again, it keeps existing
+    outputs; delete them to predict anew.
     """
     is_many = is_streamed(data) or output.endswith("/") or Path(output).is_dir()
     if not is_many:

@@ -1,4 +1,4 @@
-"""Training as seen from a terminal: a bar with the time so far, and Ctrl-C that keeps the best model so far."""
+"""Show training in a terminal: a bar with the elapsed time, and Ctrl-C that keeps the best model so far."""
 
 import logging
 import signal
@@ -15,7 +15,7 @@ __all__ = ["Watch", "watch_training"]
 
 
 class Watch:
-    """A callback of the estimator: it shows every epoch and asks to stop after Ctrl-C."""
+    """A callback of the estimator. It shows every epoch, and asks to stop after Ctrl-C."""
 
     def __init__(self, bar: Progress, time_limit: float | None) -> None:
         self.is_interrupted = False
@@ -43,7 +43,7 @@ class Watch:
         return self.is_interrupted
 
     def show_pass(self, what: str, done: int, total: int | None) -> None:
-        """Show how far the files were read."""
+        """Show how many rows have been read."""
         share = f" of {total:,}" if total else ""
         completed = done / total if total else 0.0
         self._bar.update(self._task, completed=completed, text=f"{what}: {done:,}{share} rows")
@@ -53,7 +53,7 @@ class Watch:
         return left if self._time_limit is None else max(0.0, min(left, self._time_limit - seconds))
 
     def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """Ask to stop at the first Ctrl-C, stop at once at the second."""
+        """Ask to stop at the first Ctrl-C. Stop at once at the second."""
         if self.is_interrupted:
             raise KeyboardInterrupt
         self.is_interrupted = True
@@ -61,7 +61,7 @@ class Watch:
 
 
 class _Teller(logging.Handler):
-    """Says what the library notes: which device trains, and why."""
+    """A log handler that prints the library's notes: which device trains, and why."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"{record.getMessage()}.")
@@ -69,7 +69,7 @@ class _Teller(logging.Handler):
 
 @contextmanager
 def watch_training(time_limit: float | None, *, is_quiet: bool) -> Iterator[Watch]:
-    """Yield a callback for the estimator; Ctrl-C means "enough" while this lasts."""
+    """Yield a callback for the estimator. Within the block, Ctrl-C ends training instead of the process."""
     columns: tuple[Any, ...] = (BarColumn(), TextColumn("{task.fields[text]}"))
     with Progress(*columns, console=screen(), disable=is_quiet, transient=True) as bar:
         watch = Watch(bar, time_limit)

@@ -1,4 +1,4 @@
-"""How good a model is, as a table to print, and the truth as a file has it."""
+"""Print how good a model is, and read the target column of a file."""
 
 import pyarrow as pa
 from rich.table import Table
@@ -13,7 +13,7 @@ __all__ = ["quality_table", "read_target"]
 
 
 def read_target(column: pa.ChunkedArray, name: str, *, classes: tuple[str, ...] | None) -> AnyArray:
-    """Return the target as numbers, or as class names where ``classes`` is not None; missing is NaN or None."""
+    """Return the target as numbers, or as class names if ``classes`` is not None. Missing values are NaN or None."""
     array = read_table(pa.table([column], names=[name])).arrays[0]
     if classes is None:
         return numbers(array, name)
@@ -24,10 +24,10 @@ def read_target(column: pa.ChunkedArray, name: str, *, classes: tuple[str, ...] 
 
 
 def quality_table(title: str, quality: Quality) -> Table:
-    """Return measures as a table to print; of resamples, where there are any, the range of 95 %."""
+    """Return measures as a table to print. If there are resamples, it has a column with the range of 95 % of them."""
     has_intervals = any(one.interval for one in quality)
     table = make_table(
-        title, "", "model", *(["95 % between"] if has_intervals else []), f"always {quality.baseline}", "better by"
+        title, "", "model", *(["95 % range"] if has_intervals else []), f"always {quality.baseline}", "better by"
     )
     for one in quality:
         between = [_between(one)] if has_intervals else []
@@ -36,7 +36,7 @@ def quality_table(title: str, quality: Quality) -> Table:
 
 
 def _between(one: Measure) -> str:
-    return "" if one.interval is None else f"{digits(one.interval[0], 3)} and {digits(one.interval[1], 3)}"
+    return "" if one.interval is None else f"{digits(one.interval[0], 3)} to {digits(one.interval[1], 3)}"
 
 
 def _gain(one: Measure) -> str:

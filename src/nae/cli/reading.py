@@ -1,4 +1,4 @@
-"""Reading tables: what a file is, is seen from its first bytes, so stdin and odd endings work as well."""
+"""Read tables. The first bytes of a file tell its format, so stdin and unusual endings work as well."""
 
 import bz2
 import gzip
@@ -24,13 +24,13 @@ from nae.scanning.dialect import Dialect, decode, guess_delimiter
 
 __all__ = ["is_streamed", "read_file"]
 
-_BLOCK = 2**31 - 2  # the most pyarrow takes at once
-_LARGE = 1 << 30  # bytes of a file that is better read in pieces
+_BLOCK = 2**31 - 2  # the largest block that pyarrow accepts
+_LARGE = 1 << 30  # bytes; larger files are read in pieces
 _PIECE = 1 << 22  # bytes unpacked at a time
 
 
 def is_streamed(sources: list[str]) -> bool:
-    """Return whether a table is read in pieces: several files, a pattern, a folder, or a file that is large."""
+    """Return whether a table is read in pieces: several files, a pattern, a folder, or a large file."""
     if len(sources) != 1:
         return True
     path = Path(sources[0])
@@ -47,10 +47,10 @@ def read_file(source: str) -> pa.Table:
     content = _unpack(_read_bytes(source), name)
     try:
         table = _parse(content, name)
-        table.validate(full=True)  # Arrow takes places and texts as they are in the file, which may be damaged
+        table.validate(full=True)  # Arrow trusts the offsets and texts in the file, which may be damaged
     except NAEError:
         raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # Arrow raises plain ones, too
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # Arrow also raises plain exceptions
         raise DataError(f"{name} cannot be read: {_first_line(error)}.") from error
     return _checked(table, name)
 
@@ -69,7 +69,7 @@ def _read_bytes(source: str) -> bytes:
 
 
 def _unpack(content: bytes, name: str) -> bytes:
-    """Return the content without the compression around it."""
+    """Return the content, decompressed if it is compressed."""
     try:
         stream = _unpacking(content, name)
         return content if stream is None else _read_bounded(stream, name, len(content))
@@ -78,7 +78,7 @@ def _unpack(content: bytes, name: str) -> bytes:
 
 
 def _unpacking(content: bytes, name: str) -> Any:
-    """Return a stream of the content without the compression around it; None where there is none."""
+    """Return a stream of the decompressed content, or None if the content is not compressed."""
     packed = io.BytesIO(content)
     if content.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=packed)
@@ -101,7 +101,7 @@ def _only_member(packed: io.BytesIO, name: str) -> Any:
 
 
 def _read_bounded(stream: Any, name: str, n_packed: int) -> bytes:
-    """Return what a stream holds, as long as that is no more than a plain file may have that is read at once."""
+    """Return the content of a stream. Content larger than a plain file that is read at once is an error."""
     parts, size = [], 0
     with stream:
         while part := stream.read(_PIECE):
@@ -168,7 +168,7 @@ def _read_csv(content: bytes, dialect: Dialect, name: str) -> pa.Table:
 
     table = pa.csv.read_csv(
         pa.BufferReader(content),
-        # One block, so that the kind of a column is seen from all of it; one thread, so that rows are counted.
+        # One block, so that all values decide the type of a column; one thread, so that rows are numbered in errors.
         read_options=pa.csv.ReadOptions(block_size=min(len(content) + 1, _BLOCK), use_threads=False),
         parse_options=pa.csv.ParseOptions(
             delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=remember

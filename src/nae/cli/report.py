@@ -1,4 +1,4 @@
-"""``nae report``: one HTML page that contains the model."""
+"""``nae report``: write one HTML page that contains the model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,18 +25,19 @@ def report(
     model: ModelFile,
     data: DataFile,
     *,
-    output: Annotated[str, typer.Option("--output", "-o", help="The page to write.")] = "report.html",
+    output: Annotated[str, typer.Option("--output", "-o", help="The HTML file to write.")] = "report.html",
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="The target's column; the model remembers its own.")
+        str | None,
+        typer.Option("--target", "-t", help="The target's column. Default: the one that the model remembers."),
     ] = None,
     offset: OffsetColumns = None,
     weight: WeightColumn = None,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
-    max_rows: Annotated[int, typer.Option(help="Most rows of the table that go into the page.", min=0)] = 500,
+    max_rows: Annotated[int, typer.Option(help="Largest number of rows of the table in the page.", min=0)] = 500,
 ) -> None:
-    """Write one HTML page that contains the model: shapes, what-if, pairs and rows, without a server.
+    """Write one HTML page that contains the model: shapes, what-if, pairs and rows. It needs no server.
 
-    Given the table the model comes from, the page shows and measures only rows the model was not trained on.
+    If the table is the one the model was fitted to, the page shows and measures only its test rows.
     """
     from nae.report import write_report
 

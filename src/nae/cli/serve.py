@@ -15,25 +15,27 @@ def serve(
         str, typer.Argument(metavar="MODEL", help="A model file, or a folder of them.", show_default=False)
     ],
     *,
-    host: Annotated[str, typer.Option(help="The address to listen on; the loopback unless given.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 8000,
-    max_rows: Annotated[int, typer.Option(help="Most rows of one request.", min=1)] = 10_000,
-    max_body: Annotated[float, typer.Option(help="Most megabytes of one request.", min=0.001)] = 16.0,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 chooses a free one.", min=0, max=65535)] = 8000,
+    max_rows: Annotated[int, typer.Option(help="Largest number of rows in one request.", min=1)] = 10_000,
+    max_body: Annotated[float, typer.Option(help="Largest size of one request, in megabytes.", min=0.001)] = 16.0,
     compiled: Annotated[
-        bool, typer.Option("--compile", help="Compile the models with numba: a later start, faster answers.")
+        bool, typer.Option("--compile", help="Compile the models with numba: a slower start, but faster answers.")
     ] = False,
     reload: Annotated[str, typer.Option(help="How often to look for changed files.")] = "1s",
     token_file: Annotated[
-        str | None, typer.Option(help="A file with a token that requests must send: Authorization: Bearer TOKEN.")
+        str | None, typer.Option(help="A file with a token. Requests must then send Authorization: Bearer TOKEN.")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="A name the server may be called by, in Host. Repeated for several.")
+        list[str] | None, typer.Option(help="A host name that requests may use (in the Host header). May be repeated.")
     ] = None,
-    grace: Annotated[str, typer.Option(help="How long running requests may take to finish when told to stop.")] = "30s",
+    grace: Annotated[
+        str, typer.Option(help="How long running requests may take to finish after a signal to stop.")
+    ] = "30s",
 ) -> None:
-    """Serve a model, or all models of a folder, over HTTP until told to stop.
+    """Serve a model, or all models of a folder, over HTTP until a signal stops the server.
 
-    Without --token-file anybody who reaches the address is answered.
+    Without --token-file there is no authentication: everyone who can reach the address is answered.
     """
     from nae.serving import Limits, Registry, run_server
     from nae.serving.gate import is_loopback, read_token
@@ -42,7 +44,7 @@ def serve(
     limits = Limits(max_rows=max_rows, max_body_bytes=int(max_body * 1e6))
     registry = Registry.open(source, is_compiled=compiled)
     if token is None and not is_loopback(host):
-        say(f"note: {host} may be reached by others, and this server asks nobody who they are.")
+        say(f"note: other machines may reach {host}, and the server has no authentication; --token-file adds it.")
     run_server(
         registry,
         limits,

@@ -1,4 +1,4 @@
-"""``nae show``: the card of a model file."""
+"""``nae show``: print the card of a model file."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ __all__ = ["show"]
 
 
 def show(model: ModelFile, as_json: Json = False) -> None:
-    """Show what a model file holds: what it predicts, from what, how well, and within which limits."""
+    """Show the card of a model: its target, its features, its quality, and the limits of every feature's effect."""
     card = make_card(load_model(model))
     console = out()
     if as_json:
@@ -21,7 +21,7 @@ def show(model: ModelFile, as_json: Json = False) -> None:
     console.print(f"{Path(model).name}: {card.sentence}", style="bold", soft_wrap=True)
     for line in _facts(card):
         console.print(line, soft_wrap=True)
-    table = make_table("Features", "name", "kind", "values", "missing seen", "why")
+    table = make_table("Features", "name", "kind", "values", "missing seen", "reason for the kind")
     table.columns[-1].justify = "left"
     for feature in card.features:
         table.add_row(

@@ -1,4 +1,4 @@
-"""Which rows train and which test: by chance, the same for the same seed, every class on both sides."""
+"""Split rows at random into training and test rows: the same seed gives the same split, stratified by class."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +15,19 @@ from nae.tables.summary import SplitEntry
 
 __all__ = ["Split", "describe_split", "find_test_rows", "split_rows"]
 
-_FEWEST = 20  # rows below which none are kept apart
+_FEWEST = 20  # with fewer rows, none are kept for testing
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Positions of the training and of the test rows, each ascending."""
+    """The positions of the training rows and of the test rows, both ascending."""
 
     training: IntArray
     test: IntArray
 
 
 def split_rows(target: AnyArray, *, test_size: float, seed: int, is_classes: bool) -> Split:
-    """Return a split that keeps ``test_size`` of the rows apart, of every class the same share."""
+    """Return a split that keeps the share ``test_size`` of the rows for testing, the same share of every class."""
     if not 0 <= test_size < 1:
         raise ConfigError(f"--test-size must be in [0, 1); got {test_size:g}.")
     if len(target) < 2:
@@ -43,12 +43,12 @@ def split_rows(target: AnyArray, *, test_size: float, seed: int, is_classes: boo
 
 
 def describe_split(X: Any, target: AnyArray, *, test_size: float, seed: int) -> SplitEntry:
-    """Return what a model file needs to remember, so that its test rows are found again."""
+    """Return what a model file must remember so that its test rows can be found again."""
     return {"test_size": test_size, "seed": seed, "rows_sha256": fingerprint(read_table(X), target)}
 
 
 def find_test_rows(model: TableModel, X: Any, target: AnyArray) -> IntArray | None:
-    """Return the rows a model was tested on, if this is the table it comes from; None where that is not known."""
+    """Return the test rows of a model, if the table is the one it was fitted to. None if that is not known."""
     found = model.training.split
     if found is None or found["rows_sha256"] != fingerprint(read_table(X), target):
         return None

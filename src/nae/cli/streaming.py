@@ -1,4 +1,4 @@
-"""``nae fit`` of many files: the same as of one table, but the rows are never all in memory."""
+"""``nae fit`` for many files: the same as for one table, but the rows are never all in memory."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["fit_files", "glance"]
 
-_GLANCE = 100_000  # rows that tell what the target is
-_TEST_ROWS = 200_000  # rows that quality is measured on
+_GLANCE = 100_000  # rows that decide whether the target is numbers or classes
+_TEST_ROWS = 200_000  # largest number of rows on which the quality is measured
 
 
 def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERegressor":
-    """Fit, measure and describe a model of a scan; what is said goes to the terminal."""
+    """Fit a model to a scan, measure and describe it; remarks go to the terminal."""
     header = pa.schema([(name, pa.null()) for name in scan.columns]).empty_table()
     name = find_column(target, header, role="target column")
     beside = find_beside(header, recipe.beside.offset, recipe.beside.weight)
@@ -74,7 +74,7 @@ def fit_files(scan: Scan, target: str, recipe: Recipe) -> "NAEClassifier | NAERe
 
 
 def _typed(class_weight: dict[Any, float], column: pa.ChunkedArray, name: str) -> dict[Any, float]:
-    """Return the weights by the labels as they are in the column: a scan does not make text of them."""
+    """Return class weights by the labels' own type, because a scan does not convert labels to text."""
     labels = column.drop_null().unique()
     keys = read_target(pa.chunked_array([labels]), name, classes=())
     known = dict(zip(keys.tolist(), labels.to_pylist(), strict=True))
@@ -95,12 +95,12 @@ def glance(scan: Scan, name: str) -> pa.ChunkedArray:
 
 
 def _sample(scan: Scan, n_rows: int, seed: int) -> pa.Table:
-    """Return at most ``n_rows`` rows by chance, all of them where there are fewer."""
+    """Return ``n_rows`` random rows, or all rows if there are fewer."""
     random, share = np.random.default_rng(seed), 1.0
     found: list[pa.Table] = []
     for batch in scan.batches(scan.columns):
         found.append(batch.table.filter(pa.array(random.random(batch.table.num_rows) < share)))
-        while sum(table.num_rows for table in found) > n_rows:  # keep half of what is there and of what comes
+        while sum(table.num_rows for table in found) > n_rows:  # from now on, keep every second row
             share /= 2
             found = [table.filter(pa.array(random.random(table.num_rows) < 0.5)) for table in found]
     if not found:

@@ -1,4 +1,4 @@
-"""What the commands that fit on this machine share: training that Ctrl-C ends, and what is said about the model."""
+"""What the commands that fit on this machine share: training that Ctrl-C can end, and the remarks on the model."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -22,21 +22,21 @@ __all__ = ["show_result", "train_estimator"]
 def train_estimator(
     X: pa.Table, recipe: Recipe, fit: Callable[[Any, Watch], Any], *, is_classes: bool
 ) -> "tuple[NAEClassifier | NAERegressor, bool]":
-    """Return the estimator of a recipe after ``fit`` was called with it, and whether Ctrl-C ended that early."""
+    """Call ``fit`` with the estimator of a recipe. Return the estimator, and whether Ctrl-C ended training early."""
     estimator = make_estimator(X, recipe, is_classes=is_classes)
     with watch_training(recipe.time_limit, is_quiet=recipe.is_quiet) as watch:
         estimator.set_params(callbacks=[watch])
         fit(estimator, watch)
-    estimator.set_params(callbacks=None)  # a file holds no code
+    estimator.set_params(callbacks=None)  # a model file cannot hold a function
     return estimator, watch.is_interrupted
 
 
 def show_result(model: TableModel, quality: Quality, *, n_test: int, is_interrupted: bool) -> None:
-    """Say how training ended and how good the model is."""
+    """Print how training ended and how good the model is."""
     training = model.training
     how = "Ctrl-C" if is_interrupted else training.stopped
     trained = counted(training.n_epochs or 0, "epoch")
-    say(f"trained for {trained} and kept the best, number {training.best_epoch} ({how}).")
+    say(f"trained for {trained} and kept the best, epoch {training.best_epoch} ({how}).")
     where = counted(n_test, "test row") if n_test else "the training rows: there are too few to test"
     console = out()
     console.print(quality_table(f"Quality on {where}", quality))
@@ -47,4 +47,4 @@ def show_result(model: TableModel, quality: Quality, *, n_test: int, is_interrup
         f"cancellation {explanation.cancellation:.2f}"
     )
     best = ", ".join(shape.name for shape in explanation.ranked()[:5])
-    console.print(f"what matters most: {best}")
+    console.print(f"most important features: {best}")

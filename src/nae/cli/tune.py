@@ -1,4 +1,4 @@
-"""``nae tune``: search for settings, see what additivity costs, and keep the model that is worth it."""
+"""``nae tune``: search for settings, show what additivity costs, and fit the chosen settings."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,40 +38,42 @@ def tune(
     *,
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)],
     folder: Annotated[
-        str, typer.Option("--folder", "-f", help="Where the study is kept; one that is there goes on.")
+        str, typer.Option("--folder", "-f", help="The folder of the study. A study that is already there is continued.")
     ] = "study",
-    trials: Annotated[int, typer.Option(help="Settings to try, those of earlier calls included.")] = 30,
-    seeds: Annotated[int, typer.Option(help="Fits of each setting, which is judged by their mean.")] = 1,
+    trials: Annotated[int, typer.Option(help="Number of settings to try, including those of earlier calls.")] = 30,
+    seeds: Annotated[int, typer.Option(help="Number of fits of each setting, which is judged by their mean.")] = 1,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="Fit the chosen settings and write the model there.")
     ] = None,
     best: Annotated[
         bool,
-        typer.Option("--best", help="Choose the smallest loss, not the most additive within one standard error of it."),
+        typer.Option("--best", help="Choose the smallest loss, not the most additive trial within one standard error."),
     ] = False,
     task: Annotated[Task, typer.Option(help="Predict numbers or classes; auto looks at the column.")] = Task.auto,
     loss: Annotated[str | None, typer.Option(help="Loss of a regression: squared, poisson, gamma, …")] = None,
-    members: Annotated[int, typer.Option(help="Members of a trial; one is enough to compare settings.")] = 1,
-    epochs: Annotated[int | None, typer.Option(help="Most passes over the rows.")] = None,
-    time_limit: Annotated[str | None, typer.Option(help="Begin no trial after so long, such as 10m or 2h.")] = None,
-    test_size: Annotated[float, typer.Option(help="Share of the rows that no trial sees.")] = 0.2,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    members: Annotated[int, typer.Option(help="Number of members in a trial; one is enough to compare settings.")] = 1,
+    epochs: Annotated[int | None, typer.Option(help="Largest number of passes over the rows.")] = None,
+    time_limit: Annotated[
+        str | None, typer.Option(help="Start no further trial after this time, such as 10m or 2h.")
+    ] = None,
+    test_size: Annotated[float, typer.Option(help="Share of the rows kept for testing, which no trial sees.")] = 0.2,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out. May be repeated.")] = None,
     offset: OffsetColumns = None,
     weight: WeightColumn = None,
     category: Annotated[
-        list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
+        list[str] | None, typer.Option(help="A column of numbers that are categories. May be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the split, the trials and the proposals.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the split, the trials and the proposals.")] = 0,
     ray: Annotated[
         str | None,
-        typer.Option(help="Run fits side by side on a Ray cluster: its address; this machine without one."),
+        typer.Option(help="Run the fits on the Ray cluster at this address; without an address, on this machine."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors and the result.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and the result.")] = False,
 ) -> None:
     """Search for settings with two objectives: a small validation loss, and a high weighted additivity.
 
-    Every trial is written to the folder at once; the same command goes on after Ctrl-C. Nothing is tuned on the test
-    rows, which are those that `nae fit` keeps apart with the same seed.
+    Every trial is written to the folder at once, so the same command continues after Ctrl-C. The test rows are those
+    that `nae fit` keeps with the same seed; no trial sees them.
     """
     if trials < 1:
         raise ConfigError(f"--trials must be at least 1; got {trials}.")
@@ -108,7 +110,7 @@ def tune(
 def _question(
     table: pa.Table, target: str, recipe: Recipe, *, n_members: int
 ) -> "tuple[NAEClassifier | NAERegressor, pa.Table, AnyArray, dict[str, Any]]":
-    """Return an estimator and the training rows with what stands beside them, as `nae fit` would split them."""
+    """Return an estimator, and the training rows of the same split as in `nae fit`, with their offset and weight."""
     from nae.estimators import NAEClassifier, NAERegressor
 
     name = find_column(target, table, role="target column")
@@ -119,7 +121,9 @@ def _question(
     split = split_rows(y[known], test_size=recipe.test_size, seed=recipe.seed, is_classes=is_classes)
     training = known[split.training]
     if not recipe.is_quiet:
-        say(f"{counted(len(training), 'row')} to train and validate on, {len(split.test):,} kept apart; {reason}.")
+        say(
+            f"{counted(len(training), 'row')} to train and validate on, {len(split.test):,} kept for testing; {reason}."
+        )
     found = find_beside(table, recipe.beside.offset, recipe.beside.weight)
     rows = table.take(training)
     X = rows.select([column for column in table.column_names if column not in (name, *found.names)])
@@ -141,7 +145,7 @@ def _question(
 def _search(
     estimator: Any, X: pa.Table, y: AnyArray, given: dict[str, Any], *, ray: str | None, is_quiet: bool
 ) -> TuningResult:
-    """Search here, telling every trial, or on a cluster."""
+    """Search on this machine, printing every trial, or on a cluster."""
 
     def tell(trial: Trial) -> None:
         if not is_quiet:
@@ -159,7 +163,7 @@ def _search(
 
 def _show(result: TuningResult, chosen: Trial, folder: str) -> None:
     names = list(chosen.params)
-    table = make_table("Trials that no other beats", "trial", "validation", "weighted additivity", *names)
+    table = make_table("Trials that no other trial beats", "trial", "validation", "weighted additivity", *names)
     for trial in result.front:
         mark = " *" if trial == chosen else ""
         values = [_short(trial.params[name]) for name in names]

@@ -1,4 +1,4 @@
-"""Writing tables: the format is the file's ending, and what is compressed has a second one."""
+"""Write tables. The ending of the file is its format; a second ending is its compression."""
 
 import io
 import json
@@ -47,7 +47,7 @@ FORMATS = {
 
 
 def check_output(target: str, *, form: str | None = None, quotes_formulas: bool = False) -> None:
-    """Complain about an output that cannot be written, before any work is done."""
+    """Raise an error for an output that cannot be written, before any work is done."""
     kind, _ = _format_of(target, form)
     if quotes_formulas:
         check_delimited([kind])
@@ -55,13 +55,13 @@ def check_output(target: str, *, form: str | None = None, quotes_formulas: bool 
 
 
 def check_folder(target: str) -> None:
-    """Complain about a file whose folder does not exist."""
+    """Raise an error for a file whose folder does not exist."""
     if target != "-" and not Path(target).absolute().parent.is_dir():
         raise ConfigError(f"The output must lie in a folder that exists; {Path(target).parent} does not.")
 
 
 def check_apart(target: str, sources: Iterable[str]) -> None:
-    """Complain about an output that is one of the files that are read: it would be lost."""
+    """Raise an error if the output is one of the input files, which would be overwritten."""
     same = next((source for source in sources if target != "-" and is_same_file(target, source)), None)
     if same is not None:
         raise ConfigError(
@@ -71,13 +71,13 @@ def check_apart(target: str, sources: Iterable[str]) -> None:
 
 
 def is_same_file(target: str, source: str) -> bool:
-    """Return whether two paths are one file, also where a link stands between them."""
+    """Return whether two paths are one file; links are followed."""
     one, two = Path(target), Path(source)
     return one.absolute() == two.absolute() or (one.exists() and two.exists() and one.samefile(two))
 
 
 def check_delimited(kinds: Collection[str]) -> None:
-    """Complain about quoting formulas in formats that have none."""
+    """Raise an error if formulas are to be quoted in a format without formulas."""
     if not set(kinds) & set(DELIMITED):
         raise ConfigError(
             f"--quote-formulas is for CSV and TSV; the output is {', '.join(sorted(kinds))}. Leave it out."
@@ -112,7 +112,7 @@ def write_table(table: pa.Table, target: str, *, form: str | None = None, quotes
 
 
 def _format_of(target: str, form: str | None) -> tuple[str, str | None]:
-    """Return format and compression."""
+    """Return the format and the compression of an output."""
     endings = [] if target == "-" else [ending.lower() for ending in Path(target).suffixes]
     compression = COMPRESSIONS.get(endings[-1]) if endings else None
     ending = (endings[-2] if len(endings) > 1 else "") if compression else (endings[-1] if endings else "")
@@ -145,7 +145,7 @@ def _render(table: pa.Table, kind: str) -> bytes:
 
 
 def json_lines(table: pa.Table) -> bytes:
-    """Return a table as JSON lines; NaN and infinity, which JSON does not have, are null."""
+    """Return a table as JSON lines. NaN and infinity, which JSON does not have, become null."""
     lines = (json.dumps(_plain(row), ensure_ascii=False, default=str) for row in table.to_pylist())
     return "".join(f"{line}\n" for line in lines).encode()
 
