@@ -59,7 +59,7 @@ def test_the_cap_of_classes_is_that_of_any_two_of_them() -> None:
 def test_the_sentence_never_promises_too_much() -> None:
     model = make_model(np.random.default_rng(2), n_features=3)
     for cap in model.effect_caps_.caps:
-        words = cap.sentence.split("at most ")
+        words = cap.sentence.rstrip(".").split("at most ")
         assert float(words[1].split()[0]) >= cap.adds
         assert float(words[2].split()[0]) >= -cap.takes
         assert cap.adds >= 0 >= cap.takes
@@ -70,7 +70,7 @@ def test_sentences_frames_and_json() -> None:
     caps = model.effect_caps_
     assert len(caps) == 6
     assert caps.text.count("\n") == 5
-    assert caps.text.startswith("Whatever the input, f0 adds at most ")
+    assert caps.text.startswith("Whatever the input, f0 raises the ")
     assert EffectCaps.from_json(caps.to_json()).caps == caps.caps
     assert list(caps.to_frame("polars")["output"][:2]) == ["class 0", "class 1"]
     with pytest.raises(UserError, match="No feature is called 'g'"):

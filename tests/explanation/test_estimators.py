@@ -35,7 +35,7 @@ def test_a_binary_classifier_speaks_of_log_odds(classifier: NAEClassifier, rows:
     assert found.outputs == ("yes",)
     assert found.classes == ("no", "yes")
     np.testing.assert_allclose(found.prediction[:, 0], classifier.predict_proba(rows)[:, 1])
-    assert "to the log-odds of yes" in classifier.effect_caps_["size"].sentence
+    assert "raises the log-odds of yes" in classifier.effect_caps_["size"].sentence
     assert classifier.top_interactions(1)[0].strength > 0
 
 

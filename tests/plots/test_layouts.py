@@ -251,7 +251,7 @@ def test_a_waterfall_leads_from_the_intercept_to_the_score() -> None:
         assert step.end <= step.upper + 1e-12
         assert layout.x_range[0] < step.lower
         assert step.upper < layout.x_range[1]
-    assert layout.title.endswith("truth: 2")
+    assert layout.title.endswith("actual: 2")
     assert "stability of the attributions shown" in layout.note
 
 

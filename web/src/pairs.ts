@@ -80,7 +80,7 @@ export class PairSection {
     const [first, second, third] = this.choices;
     const field = (label: string, control: HTMLElement) =>
       h("label", { class: "field", for: control.id }, h("span", {}, label), control);
-    const title = h("h2", { id: "pairs-title" }, "Who changes whom");
+    const title = h("h2", { id: "pairs-title" }, "Which features change each other's effect");
     if (this.state.model.nFeatures < 2) {
       return h(
         "section",
@@ -328,9 +328,9 @@ export class PairSection {
     const decimals = decimalsFor(8 * Math.max(onA, onB));
     const side = (cause: typeof a, effect: typeof a, size: number) => [
       name(cause.name),
-      " changes what ",
+      " changes the effect of ",
       name(effect.name),
-      " counts for by ",
+      " by ",
       h("b", {}, `±${fixed(size, decimals)}`),
     ];
     put(

@@ -1,4 +1,4 @@
-"""Explanations as data: read off the tables, exact, frozen, JSON in and out."""
+"""Explanations as frozen data, computed exactly from the tables of a model; they can be saved as JSON."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, because the tables themselves carry the explaining methods.
+    # Imported lazily, because the tables have methods that call these functions.
     if name not in _WHERE:
         raise AttributeError(f"module 'nae.explanation' has no attribute {name!r}")
     return getattr(import_module(_WHERE[name]), name)

@@ -1,9 +1,9 @@
-"""Effect caps: the most a feature can ever add to the score and take from it, proven from the knots.
+"""Effect caps: by how much a feature can raise or lower the score at most, proven from the knots.
 
-Between two knots every expert is linear in the value. The largest contribution that any gate can give is a maximum of
-such lines (of means of them, for equal weights), a convex function, so over the whole segment it is largest at one of
-its two knots; the least is smallest there. A mean over members keeps this. Visiting every slot therefore proves the cap
-for any input, out of range, missing and unseen values included.
+Between two knots, every expert is linear in the value. The largest contribution that any gate can give is the maximum
+of these lines (for equal weights, of means of these lines). This is a convex function, so it is largest at one of the
+two knots. The smallest contribution is concave, so it is smallest at one of them. Both hold for means over members,
+too. The extremes over all slots therefore hold for every input, including out-of-range, missing and unseen values.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ __all__ = ["EffectCap", "EffectCaps", "effect_caps"]
 
 @dataclass(frozen=True)
 class EffectCap:
-    """The most one feature can add and take, with a sentence for the model card."""
+    """By how much one feature can raise and lower the score at most, with a sentence for the model card."""
 
     feature: str
-    outputs: tuple[str, ...]  # the output; for several classes, the two whose log-odds it can move the most
+    outputs: tuple[str, ...]  # the output; for several classes, the two whose log-odds the feature can move most
     adds: float  # at least 0
     takes: float  # at most 0
     sentence: str
@@ -34,7 +34,7 @@ class EffectCap:
 
 @dataclass(frozen=True, eq=False)
 class EffectCaps(Serial):
-    """The caps of all features; contributions average 0 over the training rows, so 0 is the average row."""
+    """The caps of all features, measured from the average training row, where every contribution is 0."""
 
     type_name: ClassVar[str] = "caps"
 
@@ -44,7 +44,7 @@ class EffectCaps(Serial):
         return len(self.caps)
 
     def __getitem__(self, feature: str) -> EffectCap:
-        """Return the (first) cap of a feature."""
+        """Return the cap of a feature, or its first cap if there are several outputs."""
         for cap in self.caps:
             if cap.feature == feature:
                 return cap
@@ -83,15 +83,15 @@ def effect_caps(model: TableModel) -> EffectCaps:
         for o, output in enumerate(model.outputs):
             adds, takes = max(float(most[o]), 0.0), min(float(least[o]), 0.0)
             sentence = (
-                f"Whatever the input, {name} adds at most {_up(adds)} to the {_score_name(model, output)} "
-                f"and takes at most {_up(-takes)} from it."
+                f"Whatever the input, {name} raises the {_score_name(model, output)} by at most {_up(adds)} "
+                f"and lowers it by at most {_up(-takes)}."
             )
             caps.append(EffectCap(name, (output,), adds, takes, sentence))
     return EffectCaps(tuple(caps))
 
 
 def _class_cap(model: TableModel, i: int) -> EffectCap:
-    """Return the most a feature can move the log-odds of any two classes: the gate is shared by the classes."""
+    """Return by how much a feature can move the log-odds of any two classes at most. The classes share the gate."""
     best, pair = _farthest(model, model.experts[model.schema.slots(i)].astype(np.float64))
     names = (model.outputs[pair[0]], model.outputs[pair[1]])
     best = max(best, 0.0)
@@ -103,10 +103,11 @@ def _class_cap(model: TableModel, i: int) -> EffectCap:
 
 
 def _farthest(model: TableModel, experts: Array) -> tuple[float, tuple[int, int]]:
-    """Return the largest difference of two outputs of ``experts``, (slot, expert, output, member), and which these are.
+    """Return the largest difference of two outputs of ``experts``, (slot, expert, output, member), and their positions.
 
-    A pair of classes is looked at only where each of the two is, compared with the least and the most that all classes
-    have, farther away than the best pair so far: a few of the millions of pairs that thousands of classes make.
+    Most pairs are skipped. A pair can exceed the best one so far only if its first class exceeds the smallest of all
+    classes, and its second class falls below the largest, by more than that. Thousands of classes have millions of
+    pairs.
     """
     above = _extremes(model, experts - experts.min(axis=2, keepdims=True))[1]
     below = _extremes(model, experts.max(axis=2, keepdims=True) - experts)[1]
@@ -123,7 +124,7 @@ def _farthest(model: TableModel, experts: Array) -> tuple[float, tuple[int, int]
 
 
 def _extremes(model: TableModel, experts: Array) -> tuple[Array, Array]:
-    """Return the least and the most over the slots, (output,) each, widened by the tables' rounding."""
+    """Return minimum and maximum over the slots, (output,) each, widened by the rounding error of the tables."""
     experts = experts.astype(np.float64)
     least, most = model.routing.bounds(experts, axis=1)  # (slot, O, M)
     slack = 8 * np.finfo(model.experts.dtype).eps * np.abs(experts).max(initial=0.0)
@@ -138,7 +139,7 @@ def _score_name(model: TableModel, output: str) -> str:
 
 
 def _up(value: float) -> str:
-    """Return a number rounded up to four digits, so that the sentence stays true."""
+    """Return a number rounded up to four digits, so that the sentence remains true."""
     if value == 0:
         return "0"
     step = 10.0 ** (np.floor(np.log10(value)) - 3)

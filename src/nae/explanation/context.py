@@ -1,10 +1,11 @@
-"""Who caused a context shift: integrated gradients along the gate, from the mean one to the actual one.
+"""Attribute a context shift to other features, by integrated gradients from the mean gate to the actual gate.
 
-The shift of feature i in a row is ``c_i - E[c_i | x_i]``. On the straight way from the reference logits (own term kept,
-others at their mean) to the actual ones, every other feature j moves the logits by its centred gate term; the gradient
-of the contribution along that way, times that term, is the part of j. The parts sum to ``c_i`` minus the reference
-contribution. What is typical of the value ``x_i`` itself, the difference between ``E[c_i | x_i]`` and the reference, is
-taken off the parts in fixed shares, so that they sum to the shift.
+The shift of feature i in a row is ``c_i - E[c_i | x_i]``. The reference logits of i keep its own gate term and hold the
+terms of all other features at their mean. On the straight path from the reference logits to the actual ones, each other
+feature j moves the logits by its centred gate term. The part of j is this term times the mean gradient of the
+contribution along the path. The parts sum to ``c_i`` minus the reference contribution. The difference between
+``E[c_i | x_i]`` and the reference depends on the value ``x_i`` alone. It is subtracted from the parts in fixed shares,
+so that they sum to the shift.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,14 +22,14 @@ from nae.tables.routing import SoftmaxRouting
 
 __all__ = ["context_parts", "raw_parts", "row_chunks"]
 
-_CHUNK = 2_000_000  # numbers an array over a chunk of rows may hold
-# Gauss-Legendre points on [0, 1]. What the quadrature misses is put back by `_close`.
+_CHUNK = 2_000_000  # largest number of values in an array for a chunk of rows
+# Gauss-Legendre points on [0, 1]. `_close` corrects the error of the quadrature.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 
 def row_chunks(model: TableModel, cells: Cells) -> Iterator[tuple[slice, Cells]]:
-    """Yield the rows in chunks small enough for a square of features each."""
+    """Yield the rows in chunks small enough for arrays of shape (row, feature, feature)."""
     width = max(model.gate.terms.shape[1], model.n_experts * model.n_outputs)
     per_row = model.n_features * (model.n_members * width + model.n_features * model.n_outputs)
     step = max(1, _CHUNK // per_row)
@@ -38,13 +39,13 @@ def row_chunks(model: TableModel, cells: Cells) -> Iterator[tuple[slice, Cells]]
 
 
 def raw_parts(gate: MeanGate, cells: Cells) -> tuple[Array, Array, Array]:
-    """Return the parts of a few rows before what is typical of a value is taken off.
+    """Return the parts of a few rows, before the typical effect of each value is subtracted.
 
     Returns
     -------
     parts
-        (row, feature, cause, output): what ``cause`` changed about the contribution of ``feature``; they sum over the
-        causes to ``values - reference``.
+        (row, feature, cause, output): by how much ``cause`` changed the contribution of ``feature``. The sum over the
+        causes is ``values - reference``.
     values
         (row, feature, output), the contributions.
     reference
@@ -63,7 +64,7 @@ def raw_parts(gate: MeanGate, cells: Cells) -> tuple[Array, Array, Array]:
 def context_parts(gate: MeanGate, cells: Cells, own: Array, shares: Array) -> tuple[Array, Array]:
     """Return contributions (row, feature, output) and the parts of their shifts, (row, feature, cause, output).
 
-    ``own`` is the mean effect of every value (row, feature, output), ``shares`` the split of what is typical of a value
+    ``own`` is the mean effect of every value (row, feature, output). ``shares`` divides the typical effect of a value
     (feature, cause, output).
     """
     parts, values, reference = raw_parts(gate, cells)
@@ -72,7 +73,7 @@ def context_parts(gate: MeanGate, cells: Cells, own: Array, shares: Array) -> tu
 
 
 def _close(parts: Array, total: Array) -> Array:
-    """Let the parts sum to ``total`` exactly: what quadrature or a jump of the routing left is spread by size."""
+    """Make the parts sum to ``total`` exactly: spread the error of quadrature, or of a jump of the routing, by size."""
     size = np.abs(parts)
     sums = size.sum(axis=2, keepdims=True)
     left = total[:, :, None] - parts.sum(axis=2, keepdims=True)
@@ -81,7 +82,7 @@ def _close(parts: Array, total: Array) -> Array:
 
 
 def _hidden_slopes(gate: MeanGate, cells: Cells) -> Array:
-    """Return the mean gradient of every contribution along its way, by the gate's hidden values: (B, F, H, O, M)."""
+    """Return the mean gradient of every contribution along its path, by the gate's hidden values: (B, F, H, O, M)."""
     model = gate.model
     experts = np.ascontiguousarray(interpolate(model.experts, cells).transpose(0, 2, 3, 1, 4))  # (B, K, O, F, M)
     if not model.gate.is_additive:
@@ -108,9 +109,9 @@ def _deep_slopes(gate: MeanGate, cells: Cells, experts: Array) -> Array:
 
 
 def _gradient(model: TableModel, logits: Array, experts: Array) -> Array:
-    """Return the derivative of the contributions by the logits, (B, K, O, F, M).
+    """Return the derivative of the contributions with respect to the logits, (B, K, O, F, M).
 
-    Equal routing has none; as in training, that of the softmax stands in for it.
+    Equal routing has none, so the derivative of the softmax is used, as in training.
     """
     routing = model.routing if isinstance(model.routing, SoftmaxRouting) else SoftmaxRouting(model.n_experts)
     weights = routing.weights(logits)[:, :, None]
@@ -119,10 +120,10 @@ def _gradient(model: TableModel, logits: Array, experts: Array) -> Array:
 
 
 def _to_hidden(model: TableModel) -> Callable[[Array], Array]:
-    """Return the map from gradients by logits (B, K, O, F, M) to those by hidden values (B, F, H, O, M)."""
+    """Return the map from gradients by logits (B, K, O, F, M) to gradients by hidden values (B, F, H, O, M)."""
     gate, mix = model.gate, model.gate.mix
     if mix is None:
-        # Only the columns of the feature itself matter: H is short for its experts here.
+        # Only the columns of the feature itself matter, so H is the number of its experts here.
         return lambda slopes: slopes.transpose(0, 3, 1, 2, 4)
     by_feature = mix.reshape(model.n_members, gate.terms.shape[1], model.n_experts, model.n_features)
     by_feature = by_feature.transpose(3, 0, 2, 1)  # (F, M, K, H)

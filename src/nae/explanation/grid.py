@@ -1,4 +1,4 @@
-"""The values at which an interaction is shown: a line of cells per feature, and how the rows spread over them."""
+"""The values at which an interaction is shown: a line of cells per feature, and the rows near each of them."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ from nae.tables.model import TableModel
 
 __all__ = ["FEW_VALUES", "N_PANELS", "Axis", "central_range", "is_listed", "make_axis", "make_line", "row_counts"]
 
-N_PANELS = 5  # values of a third feature
-FEW_VALUES = 31  # values of a number that are shown one by one: the days of a month
-_ON_KNOTS = 0.8  # share of the distinct values that are knots, where the knots are the values
-_CENTRAL = 0.995  # a long tail would leave a map empty
+N_PANELS = 5  # largest number of values of a third feature
+FEW_VALUES = 31  # numbers with at most this many values show each of them, such as the days of a month
+_ON_KNOTS = 0.8  # if this share of the distinct values are knots, the knots are taken to be all values
+_CENTRAL = 0.995  # a long tail would leave most of a map empty
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One of the features, and the values at which the interaction is given."""
+    """One of the features, and its values at which the interaction is given."""
 
     name: str
     kind: str  # 'number', 'boolean' or 'category'
@@ -31,7 +31,7 @@ class Axis:
 
 
 def make_line(model: TableModel, i: int, *, resolution: int, is_panel: bool = False) -> Cells:
-    """Return the values of one feature to show, as cells of one column; of a panel, a few that rows have."""
+    """Return the values of one feature to show, as cells of one column; for a panel, a few values that occur."""
     statistics, slots = require_statistics(model), model.schema.slots(i)
     feature, weight = model.schema.features[i], statistics.weight[slots]
     if is_panel and not isinstance(feature, Category) and feature.n_values > N_PANELS:
@@ -60,7 +60,7 @@ def _places(feature: Feature, weight: Array, mean: Array, resolution: int) -> tu
 
 
 def _spread_numbers(feature: Number, weight: Array, resolution: int) -> Array:
-    """Return evenly spread numbers over the central part; of whole numbers only such as occur."""
+    """Return evenly spaced numbers over the central part of the range; for integers, only values that occur."""
     knots = feature.knots
     low, high = central_range(knots, weight)
     if high <= low:
@@ -74,7 +74,7 @@ def _spread_numbers(feature: Number, weight: Array, resolution: int) -> Array:
 
 
 def is_listed(knots: Array, values: Array) -> bool:
-    """Return whether the knots of a number are all its values, few enough to show one by one; ``values`` are rows'."""
+    """Return whether the knots of a number are all its values, and few enough to show each; ``values`` are of rows."""
     if len(knots) > FEW_VALUES:
         return False
     distinct = np.unique(values[~np.isnan(values)])
@@ -82,7 +82,7 @@ def is_listed(knots: Array, values: Array) -> bool:
 
 
 def _quantiles(knots: Array, weight: Array) -> Array:
-    """Return a few knots, each in the middle of an equal part of the rows."""
+    """Return a few knots, each the median of an equal part of the rows."""
     mass = (np.cumsum(weight) - weight / 2) / weight.sum()
     levels = (np.arange(N_PANELS) + 0.5) / N_PANELS
     return np.unique(knots[np.abs(mass[:, None] - levels).argmin(axis=0)])
@@ -99,7 +99,7 @@ def central_range(knots: Array, weight: Array) -> tuple[float, float]:
 
 
 def make_axis(model: TableModel, i: int, line: Cells) -> Axis:
-    """Return the values of a line in words and numbers, and the share of the training rows nearest each."""
+    """Return the values of a line as texts and numbers, and the share of the training rows nearest each."""
     feature, start = model.schema.features[i], int(model.schema.offsets[i])
     within, fraction = line.slot[:, 0] - start, line.fraction[:, 0].astype(np.float64)
     numbers = np.full(len(line), np.nan)
@@ -120,7 +120,7 @@ def make_axis(model: TableModel, i: int, line: Cells) -> Axis:
 
 
 def _nearest(line: Cells, cells: Cells) -> IntArray:
-    """Return for cells of one column the nearest value of a line, by position in the table."""
+    """Return the nearest value of a line for each cell of one column, by position in the table."""
     at = line.slot[:, 0] + line.fraction[:, 0].astype(np.float64)
     order = np.argsort(at, kind="stable")
     position = cells.slot[:, 0] + cells.fraction[:, 0].astype(np.float64)

@@ -1,9 +1,10 @@
-"""Interactions: what two or three features do together, isolated from all others in the gate.
+"""Interactions: the joint effect of two or three features, isolated from all other features in the gate.
 
-Two readings. ``isolation='mean'`` keeps bias, own and named gate terms and holds the others at their training mean: it
-does not change when a constant moves between a table and the bias. ``isolation='paper'`` keeps only the other named
-features' terms, without bias and own term, as the paper writes. Both are exact where the gate is a sum over features; a
-deep gate is not, and is averaged over draws of the other features instead.
+There are two definitions. ``isolation='mean'`` keeps the bias and the gate terms of the feature itself and of the named
+features, and holds all other terms at their training mean. It does not change if a constant moves between a table and
+the bias. ``isolation='paper'`` keeps only the terms of the other named features, without the bias and the own term, as
+in the paper. Both are exact if the gate is a sum over features. A deep gate is not a sum; its result is averaged over
+draws of the other features.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ __all__ = ["InteractionExplanation", "Isolation", "explain_interaction"]
 
 Isolation = Literal["mean", "paper"]
 
-_DRAWS = 128  # contexts that a deep gate is averaged over
+_DRAWS = 128  # number of contexts over which a deep gate is averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +40,8 @@ class InteractionExplanation(Serial):
     classes: tuple[str, ...]
     link: str
     isolation: str
-    is_exact: bool  # the others were held, not averaged over draws
-    note: str  # what the numbers are, in a sentence
+    is_exact: bool  # whether the other features were held constant, and not averaged over draws
+    note: str  # a sentence that says how the numbers were computed
     contributions: Array  # (feature, value of the first, of the second[, of the third], output)
     support: Array | None  # (value of the first, of the second[, of the third]), rows nearest each point, if given rows
 
@@ -63,7 +64,7 @@ class InteractionExplanation(Serial):
 
     @property
     def pure(self) -> Array:
-        """The total without what fewer of the features do alone; averages 0 along every axis of the training values."""
+        """The total without the effects of fewer of the features; its mean along every axis of training values is 0."""
         out = self.total
         for at, axis in enumerate(self.axes):
             mean = np.tensordot(axis.weight, out, axes=(0, at))
@@ -91,7 +92,7 @@ def explain_interaction(
     resolution: int = 48,
     cells: Cells | None = None,
 ) -> InteractionExplanation:
-    """Return what two or three features do together; ``cells`` are rows that show where data lies."""
+    """Return the joint effect of two or three features; ``cells`` are rows that show where the data lies."""
     if len(names) not in (2, 3) or len(set(names)) < len(names):
         raise UserError(f"An interaction takes two or three different features; got {list(names)}.")
     if isolation not in ("mean", "paper"):
@@ -117,7 +118,7 @@ def explain_interaction(
 
 @dataclass(frozen=True, eq=False)
 class _Isolated:
-    """The gate with only the named features moving, over the grid of their values."""
+    """The gate over the grid of values of the named features, with all other features held."""
 
     model: TableModel
     chosen: tuple[int, ...]
@@ -181,11 +182,11 @@ class _Isolated:
     def _draw_others(self, cells: Cells | None) -> Array:
         """Return bias plus gate terms of the features not named, (draw, width, member).
 
-        From the given rows, or each feature drawn by its training frequencies.
+        The draws are given rows, or each feature is drawn independently by its training frequencies.
         """
         model, weight = self.model, require_statistics(self.model).weight
         out = np.repeat(model.gate.bias[None], _DRAWS, axis=0).astype(model.gate.terms.dtype)
-        random = np.random.default_rng(0)  # the same contexts for every question
+        random = np.random.default_rng(0)  # a fixed seed, so that every call uses the same contexts
         rows = None
         if cells is not None and len(cells):
             rows = cells.take(np.linspace(0, len(cells) - 1, _DRAWS).round().astype(np.int64))
@@ -203,7 +204,11 @@ class _Isolated:
 
 def _note(model: TableModel, isolation: str, *, has_rows: bool) -> str:
     if isolation == "paper":
-        exact = "" if model.gate.is_additive else " A deep gate is no sum over features, so this is one slice of it."
+        exact = (
+            ""
+            if model.gate.is_additive
+            else " A deep gate is not a sum over features, so this is only one slice of it."
+        )
         return f"Only the named features' gate terms, without bias and own term.{exact}"
     if not model.gate.is_additive:
         whence = "the given rows" if has_rows else "their training frequencies, independently"

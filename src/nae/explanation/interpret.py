@@ -1,4 +1,4 @@
-"""What interpret's dashboard asks of an explanation, answered without importing it."""
+"""The methods that interpret's dashboard calls on an explanation; interpret is not imported."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""The local explanation: every contribution of a row, its bounds, its own effect, and who shifted it."""
+"""The local explanation: the contributions of a row, with bounds, own effects and the causes of their shifts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -29,11 +29,11 @@ _PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "p
 
 @dataclass(frozen=True, eq=False)
 class LocalExplanation(InterpretView, Serial):
-    """Contributions of rows, each split into what its own value does and what the context changed.
+    """Contributions of rows, each split into the own effect of its value and the shift by the context.
 
-    ``values = own + shift`` and ``shift = parts.sum(axis=-1) + rest``, to rounding; ``values.sum(axis=1) + base`` is
-    the score, where ``base`` is the intercept, plus the offset where one was given. Slicing gives the explanation of
-    some rows: ``explanation[3]``, ``explanation[10:20]``.
+    Up to rounding, ``values = own + shift`` and ``shift = parts.sum(axis=-1) + rest``. The score is
+    ``values.sum(axis=1) + base``, where ``base`` is the intercept, plus the offset if there is one. Slicing returns the
+    explanation of some rows: ``explanation[3]``, ``explanation[10:20]``.
     """
 
     type_name: ClassVar[str] = "local"
@@ -41,22 +41,22 @@ class LocalExplanation(InterpretView, Serial):
 
     name: str
     feature_names: tuple[str, ...]
-    outputs: tuple[str, ...]  # targets or classes; of a binary classifier the second class
+    outputs: tuple[str, ...]  # targets or classes; for two classes, the one that the score speaks for
     classes: tuple[str, ...]
     link: str
     intercept: Array  # (output,)
     columns: tuple[AnyArray, ...]  # the rows as they were given, one array per feature
-    target: AnyArray | None  # (row,) or (row, output): the truth, where it was given
+    target: AnyArray | None  # (row,) or (row, output): the actual target, if it was given
     values: Array  # (row, feature, output), the contributions
-    lower: Array  # (row, feature, output), the least the feature can contribute at its value
-    upper: Array  # (row, feature, output), the most
+    lower: Array  # (row, feature, output), the smallest possible contribution of the feature at its value
+    upper: Array  # (row, feature, output), the largest possible contribution
     own: Array  # (row, feature, output), the mean contribution at the value
-    causes: IntArray  # (row, feature, output, cause), the features behind the shift, the largest part first
-    parts: Array  # (row, feature, output, cause), what each of them changed
-    rest: Array  # (row, feature, output), what all others changed together
-    prediction: Array  # (row, output), the score after the link
+    causes: IntArray  # (row, feature, output, cause), the features that caused the shift, the largest part first
+    parts: Array  # (row, feature, output, cause), how much each cause changed the contribution
+    rest: Array  # (row, feature, output), how much all other features changed it together
+    prediction: Array  # (row, output), the inverse link of the score
     stability: Array | None  # (feature, output), agreement of the members; None for a single one
-    offset: Array | None = None  # (row, output), what is added to the score and not explained
+    offset: Array | None = None  # (row, output), added to the score and not explained
 
     def __len__(self) -> int:
         return len(self.values)
@@ -65,7 +65,7 @@ class LocalExplanation(InterpretView, Serial):
         n_rows, n_features, n_outputs = self.values.shape
         sizes = f"{counted(n_rows, 'row')}, {counted(n_features, 'feature')}, {counted(n_outputs, 'output')}"
         if n_rows != 1:
-            return f"LocalExplanation({sizes}; one by one as explanation[0], all as to_frame())"
+            return f"LocalExplanation({sizes}; explanation[0] shows one row, to_frame() all of them)"
         output = int(self.prediction[0].argmax()) if len(self.classes) > 2 else 0
         name = f" of {self.outputs[output]}" if self.classes or n_outputs > 1 else ""
         prediction, score = self.prediction[0, output], self.score[0, output]
@@ -102,7 +102,7 @@ class LocalExplanation(InterpretView, Serial):
 
     @property
     def shift(self) -> Array:
-        """What the context changed, (row, feature, output): ``values - own``."""
+        """The change of each contribution by the context, (row, feature, output): ``values - own``."""
         return self.values - self.own
 
     @property
@@ -112,7 +112,7 @@ class LocalExplanation(InterpretView, Serial):
 
     @property
     def base(self) -> Array:
-        """What the contributions are added to, (row, output): the intercept, plus the offset where one was given."""
+        """The number that contributions are added to, (row, output): the intercept, plus the offset if there is one."""
         shape = (len(self), len(self.intercept))
         return np.broadcast_to(self.intercept, shape) if self.offset is None else self.intercept + self.offset
 
@@ -131,14 +131,14 @@ class LocalExplanation(InterpretView, Serial):
     def to_shap(self, output: str | int | None = None) -> Any:
         """Return a ``shap.Explanation`` with the model's own contributions in it; they are **not** Shapley values.
 
-        They sum to the score as Shapley values do, so shap's plots work, but no coalition was averaged over: a
-        contribution is what the fitted model itself adds for the feature. ``lower_bounds`` and ``upper_bounds`` hold
-        the guaranteed bounds, ``main_effects`` the own effects.
+        Like Shapley values, they sum to the score, so shap's plots work. But they are not averages over coalitions: a
+        contribution is the number that the fitted model itself adds for the feature. ``lower_bounds`` and
+        ``upper_bounds`` hold the guaranteed bounds, and ``main_effects`` the own effects.
 
         Parameters
         ----------
         output
-            Which output of several, by name or position; all of them unless given.
+            An output by name or position. If None, all outputs.
         """
         from nae.explanation.shap import to_shap
 
@@ -240,7 +240,7 @@ def _split(model: TableModel, cells: Cells, values: Array, own: Array, n_causes:
 
 
 def _largest(parts: Array, n_causes: int) -> tuple[IntArray, Array]:
-    """Return the largest parts in size and whose they are; a feature is no cause of itself."""
+    """Return the positions and the values of the largest parts in size. A feature is not a cause of its own shift."""
     size = np.abs(parts)
     n_features = parts.shape[1]
     size[:, np.arange(n_features), :, np.arange(n_features)] = -1.0
@@ -254,7 +254,7 @@ def _largest(parts: Array, n_causes: int) -> tuple[IntArray, Array]:
 
 
 def _as_given(model: TableModel, columns: Columns) -> tuple[AnyArray, ...]:
-    """Return the columns to show: numbers as numbers, everything else as it came."""
+    """Return the columns to show: numbers as numbers, everything else unchanged."""
     out = []
     for feature, array in zip(model.schema.features, columns.arrays, strict=True):
         is_text = array.dtype == object and not isinstance(feature, Category)
@@ -267,7 +267,7 @@ def _all_numbers(array: AnyArray) -> bool:
 
 
 def _shown(column: AnyArray, *, digits: int = 12) -> list[str | None]:
-    """Return a column as texts, None for missing."""
+    """Return a column as texts; missing values are None."""
     out: list[str | None] = []
     for value in column.tolist():
         if value is None or (isinstance(value, float) and np.isnan(value)):

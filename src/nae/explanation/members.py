@@ -1,4 +1,4 @@
-"""What every member of a model says alone, and how far they agree."""
+"""The contributions of every single member of a model, and how far the members agree."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ __all__ = ["agreement", "member_contributions"]
 
 
 def member_contributions(model: TableModel, cells: Cells) -> Array:
-    """Return the contributions of every member alone, (row, feature, output, member)."""
+    """Return the contributions of every single member, (row, feature, output, member)."""
     out = np.empty((len(cells), model.n_features, model.n_outputs, model.n_members))
     for rows, part in model.iterate(cells):
         experts = interpolate(model.experts, part)  # (B, F, K, O, M)
@@ -32,6 +32,6 @@ def agreement(values: Array, weights: Array) -> Array:
     centred = values - np.tensordot(share, values, axes=1)
     each = np.tensordot(share, centred**2, axes=1).sum(axis=-1)  # (F, O)
     together = np.tensordot(share, centred.sum(axis=-1) ** 2, axes=1)
-    # A feature that nobody uses is agreed upon.
+    # If no member uses a feature, they agree.
     delta = 1e-6 * np.tensordot(share, centred.mean(axis=-1).sum(axis=1) ** 2, axes=1) + 1e-300
     return np.asarray(((together - each) / (n_members - 1) + delta) / (each + delta))

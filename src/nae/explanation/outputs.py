@@ -1,4 +1,4 @@
-"""Outputs of an explanation: which one is asked for, and what it is called in words."""
+"""Outputs of an explanation: find the requested one, and name its score."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def pick_output(outputs: tuple[str, ...], output: str | int | None) -> int:
 
 
 def score_label(explanation: Any, output: int | None, unit: str | None = None) -> str:
-    """Return the name of the score, to which contributions are added: 'log-odds of yes', 'prediction (USD)'."""
+    """Return a name for the score, which is the sum of the contributions: 'log-odds of yes', 'prediction (USD)'."""
     name = "" if output is None else explanation.outputs[output]
     if explanation.link == "logit":
         label = f"log-odds of {name}" if name else "log-odds"

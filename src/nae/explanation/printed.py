@@ -1,4 +1,4 @@
-"""How explanations print: a line that says what they are, and a short table of what weighs most in them."""
+"""Print explanations: a title line, and a short table of their largest entries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,13 +6,13 @@ import numpy as np
 
 __all__ = ["MOST_LINES", "digest"]
 
-MOST_LINES = 10  # of a table; the frames hold everything
+MOST_LINES = 10  # of a printed table; data frames hold everything
 
 
 def digest(title: str, columns: Mapping[str, Sequence[str] | Sequence[float]], more: str) -> str:
-    """Return a title and an aligned table, texts to the left and numbers to the right.
+    """Return a title and an aligned table: texts are left-aligned, numbers right-aligned.
 
-    Longer tables end after ten lines; ``more`` says where the others are.
+    Longer tables end after ten lines, and ``more`` says how to get the other lines.
     """
     blocks = []
     for name, column in columns.items():
@@ -26,7 +26,7 @@ def digest(title: str, columns: Mapping[str, Sequence[str] | Sequence[float]], m
 
 
 def _numbers(column: Sequence[str] | Sequence[float]) -> list[str]:
-    """Return numbers with as many decimals as give the largest four digits, so that they can be compared."""
+    """Return numbers with the same number of decimals, so that the largest one has four significant digits."""
     values = np.asarray(column, dtype=np.float64)
     largest = np.abs(values).max()
     if largest == 0 or not 1e-6 < largest < 1e9:

@@ -1,7 +1,7 @@
-"""The mean gate: what a feature contributes when the others are as they are on average.
+"""The mean gate: the contribution of a feature if the gate terms of all other features have their mean.
 
-Every context shift is measured from here. The reference logits of a feature keep its own gate term and hold the
-terms of all others at their training mean.
+Attributions of context shifts start here. The reference logits of a feature keep its own gate term, and hold the terms
+of all other features at their mean over the training rows.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ __all__ = ["MeanGate", "all_slots", "has_context", "mean_terms", "require_statis
 
 
 def has_context(model: TableModel) -> bool:
-    """Return whether other features can change a contribution at all."""
+    """Return whether any feature can change the contribution of another one."""
     return model.n_experts > 1 and model.n_features > 1 and model.gate.sums_features
 
 
 def require_statistics(model: TableModel) -> Statistics:
-    """Return the model's statistics, or say how to get them."""
+    """Return the model's statistics. If it has none, the error says how to add them."""
     if model.statistics is None:
         raise DataError(
             "An explanation needs the statistics of the training rows; this model was built without them. "
@@ -45,7 +45,7 @@ def mean_terms(model: TableModel, weight: Array) -> Array:
 
 
 def all_slots(model: TableModel) -> Cells:
-    """Return cells that visit every slot: row t holds the t-th slot of every feature, the last one repeated."""
+    """Return cells that visit every slot: row t holds the t-th slot of every feature, or its last slot."""
     sizes = np.diff(model.schema.offsets)
     within = np.minimum(np.arange(sizes.max())[:, None], sizes - 1)
     slot = (within + model.schema.offsets[:-1]).astype(np.int32)
@@ -54,7 +54,7 @@ def all_slots(model: TableModel) -> Cells:
 
 @dataclass(frozen=True, eq=False)
 class MeanGate:
-    """A model's gate with every feature but one at its mean."""
+    """A model's gate with all features but one at their mean."""
 
     model: TableModel
     means: Array  # (feature, width, member)
@@ -79,10 +79,10 @@ class MeanGate:
         return np.asarray(interpolate(self.model.gate.terms, cells) + base)
 
     def mix(self, active: Array) -> Array:
-        """Return the logits of hidden values that differ by feature: (B, F, H, M) -> (B, K, F, M)."""
+        """Return the logits of hidden values that are different for each feature: (B, F, H, M) -> (B, K, F, M)."""
         gate, model = self.model.gate, self.model
         if gate.mix is None or gate.mix_bias is None:
-            raise TypeError(f"A {gate.kind} gate mixes nothing.")
+            raise TypeError(f"A {gate.kind} gate has no matrix.")
         mix = gate.mix.reshape(model.n_members, -1, model.n_experts, model.n_features)
         by_feature = np.matmul(active.transpose(1, 3, 0, 2), mix.transpose(3, 0, 1, 2))  # (F, M, B, K)
         bias = gate.mix_bias.reshape(model.n_experts, model.n_features, model.n_members)
@@ -90,7 +90,7 @@ class MeanGate:
 
     @cached_property
     def _slot_logits(self) -> Array:
-        """Return the reference logits at every slot, (slot, expert, member); linear in between, as the gate is."""
+        """Return the reference logits at every slot, (slot, expert, member); like the gate, they are linear between."""
         model, gate = self.model, self.model.gate
         base = (self.means.sum(axis=0) + gate.bias - self.means).astype(gate.terms.dtype)  # (F, H, M)
         out = np.empty((model.schema.n_slots, model.n_experts, model.n_members), dtype=gate.terms.dtype)

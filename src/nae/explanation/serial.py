@@ -1,4 +1,4 @@
-"""Explanations as JSON values and data frames, and back."""
+"""Convert explanations to JSON and back, and to data frames."""
 
 import json
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ from nae.errors import ConfigError, FormatError
 
 __all__ = ["FORMAT", "Serial", "make_frame"]
 
-FORMAT = 1  # of the JSON form; raise it when an older reader would misread it
+FORMAT = 1  # the version of the JSON form; raise it if an older reader would misread a change
 
 
 class Serial:
-    """A frozen dataclass that becomes JSON and is read back, number for number."""
+    """A frozen dataclass that can be saved as JSON and read back without loss."""
 
     type_name: ClassVar[str]
 
@@ -32,7 +32,7 @@ class Serial:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Rebuild an explanation from what :meth:`to_dict` gave."""
+        """Rebuild an explanation from the result of :meth:`to_dict`."""
         if content.get("type") != cls.type_name or content.get("format") != FORMAT:
             raise FormatError(
                 f"Expected type {cls.type_name!r} in format {FORMAT}; "
@@ -46,7 +46,7 @@ class Serial:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Rebuild an explanation from what :meth:`to_json` gave."""
+        """Rebuild an explanation from the result of :meth:`to_json`."""
         return cls.from_dict(json.loads(text))
 
 
@@ -73,7 +73,7 @@ def _encode(value: Any) -> Any:
         return _encode_fields(value)
     if isinstance(value, np.ndarray):
         if value.size == 0:
-            return {"shape": list(value.shape)}  # a list would lose it
+            return {"shape": list(value.shape)}  # a list would lose the type
         return _encode_numbers(value) if value.dtype.kind == "f" else [_encode(item) for item in value.tolist()]
     if isinstance(value, (list, tuple)):
         return [_encode(item) for item in value]

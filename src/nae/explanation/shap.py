@@ -1,4 +1,4 @@
-"""Contributions as a ``shap.Explanation``, for shap's plots."""
+"""Convert contributions to a ``shap.Explanation``, for shap's plots."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ def to_shap(explanation: "LocalExplanation", output: str | int | None = None) ->
 
 
 def _data(columns: tuple[AnyArray, ...]) -> tuple[AnyArray, AnyArray | None]:
-    """Return the rows as numbers (codes for texts, which shap's colours need) and as they are, where that differs."""
+    """Return the rows as numbers (shap's colours need codes for texts), and the original rows if they differ."""
     if all(column.dtype.kind in "fb" for column in columns):
         return np.stack([column.astype(np.float64) for column in columns], axis=1), None
     numbers, shown = [], np.empty((len(columns[0]), len(columns)), dtype=object)

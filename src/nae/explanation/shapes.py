@@ -1,4 +1,4 @@
-"""The global explanation: what each feature does, value by value, read from the tables and their statistics."""
+"""The global explanation: the effect of each feature at each value, computed from the tables and statistics."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 @dataclass(frozen=True, eq=False)
 class FeatureShape:
-    """The effect of one feature at each of its values; *missing* and *unseen* are values of their own, the last two.
+    """The effect of one feature at each of its values. *Missing* and *unseen* are the last two values.
 
     Arrays over values have shape (value, output), numbers per feature (output,).
     """
@@ -41,12 +41,12 @@ class FeatureShape:
     numbers: Array  # (value,), NaN where the value is no number
     weight: Array  # (value,), share of the rows
     mean: Array  # the mean contribution at the value
-    lower: Array  # the least the feature can contribute there, whatever the others are
-    upper: Array  # the most
-    quantiles: Array  # (quantile, value, output), of the actual contributions
-    member_spread: Array  # standard deviation of the effect over the members
+    lower: Array  # the smallest possible contribution there, whatever the other features are
+    upper: Array  # the largest possible contribution
+    quantiles: Array  # (quantile, value, output), quantiles of the actual contributions
+    member_spread: Array  # (value, output), standard deviation of the effect over the members
     importance: Array  # (output,), standard deviation of the contribution over the rows
-    additivity: Array  # (output,), share of its variance that the value itself explains
+    additivity: Array  # (output,), share of the contribution's variance that the value itself explains
     interaction_share: Array  # (output,), variance of its context shift over that of the score
     stability: Array | None  # (output,), agreement of the members; None for a single one
     dots_at: Array | None  # (dot,), the number, or the position among the values of a category; NaN for missing
@@ -72,7 +72,7 @@ class FeatureShape:
 
 @dataclass(frozen=True, eq=False)
 class GlobalExplanation(InterpretView, Serial):
-    """What a model does with every feature, on the scale of the score.
+    """The effects of all features of a model, on the scale of the score.
 
     Examples
     --------
@@ -90,15 +90,15 @@ class GlobalExplanation(InterpretView, Serial):
 
     name: str
     features: tuple[FeatureShape, ...]
-    outputs: tuple[str, ...]  # targets or classes; of a binary classifier the second class
+    outputs: tuple[str, ...]  # targets or classes; for two classes, the one that the score speaks for
     classes: tuple[str, ...]
     link: str
     intercept: Array  # (output,)
     quantile_levels: tuple[float, ...]
     additivity: float  # mean over features, which the dial steers
-    interaction_share: float  # of the variance of the score, what context decides
+    interaction_share: float  # share of the score's variance that context causes
     cancellation: float  # summed variance of the contributions over that of the score
-    stability: float | None  # agreement of the members, features counted by their variance
+    stability: float | None  # agreement of the members, features weighted by their variance
 
     def __repr__(self) -> str:
         ranked = self.ranked()
@@ -120,7 +120,7 @@ class GlobalExplanation(InterpretView, Serial):
 
     @property
     def additivity_weighted(self) -> float:
-        """Share of the contributions' variance that their own values explain: features count by their variance."""
+        """The share of all contributions' variance that own values explain; features are weighted by their variance."""
         share = np.stack([feature.additivity for feature in self.features])
         return weighted_share(share, np.stack([feature.importance**2 for feature in self.features]))
 
@@ -131,7 +131,7 @@ class GlobalExplanation(InterpretView, Serial):
         return self.features[self.feature_names.index(name)]
 
     def ranked(self, output: int | None = None) -> tuple[FeatureShape, ...]:
-        """Return the features by importance, the largest first; over all outputs unless one is given."""
+        """Return the features sorted by importance, the largest first; for one output, or for all if None."""
         return tuple(sorted(self.features, key=lambda feature: -_over(feature.importance, output)))
 
     def to_frame(self, backend: str = "pandas", *, level: str = "values") -> Any:
@@ -171,7 +171,7 @@ class GlobalExplanation(InterpretView, Serial):
 
 
 def explain_global(model: TableModel, cells: Cells | None = None, *, name: str | None = None) -> GlobalExplanation:
-    """Return what a model does with every feature; with ``cells``, actual contributions of at most 1,000 rows too."""
+    """Return the effects of all features; if ``cells`` are given, also the contributions of at most 1,000 rows."""
     statistics = require_statistics(model)
     members = MeanGate(model, statistics.gate_mean).slot_effects()
     score = np.maximum(statistics.score_variance, 1e-300)
@@ -204,7 +204,7 @@ def _shape(model: TableModel, i: int, *, members: Array, cells: Cells | None, do
     labels, roles = feature.labels, _roles(feature)
     weight = statistics.weight[slots]
     share = weight / weight.sum()
-    effects = members[slots] - np.tensordot(share, members[slots], axes=1)  # members differ by constants, too
+    effects = members[slots] - np.tensordot(share, members[slots], axes=1)  # members also differ by constants
     lower, upper = (bound[slots] for bound in model.slot_bounds)
     variance, residual, score = statistics.variance[i], statistics.residual[i], statistics.score_variance
     return FeatureShape(
@@ -232,7 +232,7 @@ def value_order(feature: Feature, mean: Array) -> IntArray:
     """Return the order in which the values of a feature are shown: (value,), *missing* and *unseen* last.
 
     Numbers ascend. Levels follow their own order where they have one (numbers, ranges, months, weekdays); otherwise
-    they ascend by their mean effect, or fall by frequency when there are several outputs.
+    they are sorted by mean effect (ascending), or by frequency (descending) if there are several outputs.
     """
     order = np.arange(feature.n_slots)
     if not isinstance(feature, Category):
@@ -243,7 +243,7 @@ def value_order(feature: Feature, mean: Array) -> IntArray:
         order[:n_levels] = np.argsort(keys, kind="stable")
     elif mean.shape[1] == 1:
         order[:n_levels] = np.argsort(mean[:n_levels, 0], kind="stable")
-    return order  # levels are stored by frequency
+    return order  # levels are stored in order of frequency
 
 
 def _natural_keys(levels: Sequence[str]) -> list[float] | None:

@@ -1,4 +1,4 @@
-"""Gathering what a model remembers of its rows, so that it explains itself without them."""
+"""Compute the statistics of the training rows that a model stores, so that it can explain itself without the rows."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,8 +18,8 @@ from nae.tables.statistics import Statistics, slot_quantiles, slot_weights
 
 __all__ = ["gather_statistics", "remember", "with_statistics"]
 
-_MOST_ROWS = 2048  # rows that measure who changes whom
-_WORK = 4_000_000_000  # multiplications that may take
+_MOST_ROWS = 2048  # largest number of rows on which interactions are measured
+_WORK = 4_000_000_000  # largest number of multiplications for that
 
 
 def remember(model: TableModel, cells: Cells, weights: Array, *, slot_weight: Array | None = None) -> TableModel:
@@ -34,7 +34,7 @@ def remember(model: TableModel, cells: Cells, weights: Array, *, slot_weight: Ar
 
 
 def with_statistics(model: TableModel, X: Any, *, sample_weight: Any = None) -> TableModel:
-    """Return the same model with the statistics of other rows: the population that its explanations speak of."""
+    """Return the same model with the statistics of other rows, which become the population of its explanations."""
     cells = model.cells(X)
     weights = np.ones(len(cells)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if len(cells) == 0 or weights.shape != (len(cells),) or not weights.sum() > 0:
@@ -72,7 +72,7 @@ def gather_statistics(model: TableModel, cells: Cells, weights: Array) -> Statis
 
 
 def _gather_context(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -> tuple[Array, Array, Array]:
-    """Return influence and typical shares (feature, cause, output) and the members' agreement (feature, output)."""
+    """Return influence and typical shares, (feature, cause, output) each, and agreement, (feature, output)."""
     model = gate.model
     chosen = _spread_rows(model, weights)
     cells, weights = cells.take(chosen), weights[chosen]
@@ -83,7 +83,7 @@ def _gather_context(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -
     raw_square, along, gap_square = _moments(gate, cells, weights, mean)
     shares = np.divide(along, gap_square, out=np.zeros_like(along), where=gap_square > 0)
     total = shares.sum(axis=1, keepdims=True)
-    # They sum to one but for the noise of few rows; a sum far from it means there is nothing to share.
+    # Up to noise, the shares sum to one. A sum far from one means that there is nothing to divide.
     typical = np.divide(shares, total, out=np.zeros_like(shares), where=total > 0.5)
     influence = raw_square - 2 * typical * along + typical**2 * gap_square
     return np.sqrt(np.maximum(influence, 0.0)), typical, agree
@@ -92,8 +92,9 @@ def _gather_context(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -
 def _moments(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -> tuple[Array, Array, Array]:
     """Return the means of parts squared, parts times gap, and gap squared, (feature, cause, output) each.
 
-    A feature that goes with others (longitude with latitude) has a context that is usual for its value. That part of
-    the raw parts, ``gap``, is a function of the value alone; regressing every part on it finds who stands behind it.
+    If a feature correlates with others, as longitude does with latitude, each value has a typical context. Its effect,
+    ``gap``, is a function of the value alone. Regressing every raw part on the gap tells how much of the gap each cause
+    contributes.
     """
     shape = (gate.model.n_features, gate.model.n_features, gate.model.n_outputs)
     raw_square, along, square = np.zeros(shape), np.zeros(shape), np.zeros((shape[0], 1, shape[2]))
@@ -107,7 +108,7 @@ def _moments(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -> tuple
 
 
 def _spread_rows(model: TableModel, weights: Array) -> IntArray:
-    """Return evenly spread rows of positive weight, as many as the work allows."""
+    """Return evenly spaced rows of positive weight, as many as the limit of the work allows."""
     inner = model.gate.terms.shape[1] if model.gate.mix is not None else model.n_experts
     per_row = model.n_features**2 * inner * model.n_members * model.n_outputs
     known = np.flatnonzero(weights > 0)

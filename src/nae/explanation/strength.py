@@ -1,4 +1,4 @@
-"""Who changes how whom counts: a directed matrix, and the strongest pairs."""
+"""Which features change each other's effect: a directed matrix, and the strongest pairs."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,17 +22,17 @@ class PairStrength:
 
     first: str
     second: str
-    strength: float  # of both directions together
-    first_changes_second: float  # root mean square of what the first changed about the second's contribution
+    strength: float  # root of the summed squares of both directions
+    first_changes_second: float  # root mean square of the first feature's changes of the second one's contribution
     second_changes_first: float
     relative: float  # strength over the standard deviation of the score
 
 
 @dataclass(frozen=True, eq=False)
 class InteractionStrength(Serial):
-    """The directed matrix of interactions: ``matrix()[i, j]`` is how much feature j changes the contribution of i.
+    """The directed matrix of interactions: ``matrix()[i, j]`` is by how much feature j changes the contribution of i.
 
-    A root mean square over the training rows, in units of the score, of the parts that a local explanation names.
+    An entry is the root mean square, over the training rows, of the parts in local explanations, in units of the score.
     """
 
     type_name: ClassVar[str] = "strength"
@@ -55,7 +55,7 @@ class InteractionStrength(Serial):
         return digest(title, columns, "top(k), to_frame()")
 
     def matrix(self, output: str | None = None) -> Array:
-        """Return (feature, cause): of one output, or the root mean square over all."""
+        """Return the matrix (feature, cause) of one output, or the root mean square over all outputs."""
         if output is None:
             return np.asarray(np.sqrt(np.mean(self.strength**2, axis=2)))
         if output not in self.outputs:
@@ -97,7 +97,7 @@ class InteractionStrength(Serial):
 
 
 def interaction_strength(model: TableModel) -> InteractionStrength:
-    """Return who changes how whom counts, from the stored statistics."""
+    """Return how much features change each other's contributions, from the stored statistics."""
     statistics = require_statistics(model)
     return InteractionStrength(
         feature_names=model.feature_names,

@@ -246,7 +246,7 @@ def _title(explanation: LocalExplanation, o: int, decimals: int) -> str:
         truth = truth[o] if np.ndim(truth) else truth
         has_decimals = isinstance(truth, (float, np.floating)) and not float(truth).is_integer()
         is_fixed = explanation.link == "identity" and has_decimals  # use the decimals of the prediction
-        said += f" · truth: {format_fixed(float(truth), decimals) if is_fixed else format_value(truth)}"
+        said += f" · actual: {format_fixed(float(truth), decimals) if is_fixed else format_value(truth)}"
     return said
 
 
