@@ -99,7 +99,7 @@ def test_a_token_comes_from_a_file(tmp_path: Path) -> None:
 def test_a_token_that_cannot_be_one_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "token"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"A token must be 16 to 4096 visible ASCII characters; .* holds something"):
+    with pytest.raises(ConfigError, match=r"A token must have 16 to 4096 visible ASCII characters; .* holds something"):
         read_token(path)
 
 

@@ -1,4 +1,4 @@
-"""HTTP over saved models: predictions, explanations, and a document that types every feature."""
+"""Serve saved models over HTTP: predictions, explanations, and an OpenAPI document with a type for every feature."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, because the card of a model needs no server.
+    # Imported lazily, because the card of a model needs no server.
     if name not in _WHERE:
         raise AttributeError(f"module 'nae.serving' has no attribute {name!r}")
     for package in ("fastapi", "uvicorn"):

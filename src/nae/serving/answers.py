@@ -1,4 +1,4 @@
-"""What a model answers: predictions and explanations as JSON values."""
+"""The answers of a model: predictions and explanations as JSON values."""
 
 import json
 import math
@@ -16,7 +16,7 @@ __all__ = ["encode", "explain_rows", "predict_rows"]
 
 
 def predict_rows(model: TableModel, cells: Cells) -> dict[str, Any]:
-    """Return the predictions of rows, for a classifier with the probabilities of its classes."""
+    """Return the predictions of rows. For a classifier, they include the probabilities of the classes."""
     if not model.classes:
         value = model.predict(cells)
         if value.ndim == 1:
@@ -31,7 +31,7 @@ def predict_rows(model: TableModel, cells: Cells) -> dict[str, Any]:
 
 
 def explain_rows(model: TableModel, columns: Columns, rows: list[dict[str, Any]], *, n_causes: int) -> dict[str, Any]:
-    """Return every contribution of rows with its bounds, its own effect and the causes of its shift."""
+    """Return all contributions of rows, each with its bounds, its own effect and the causes of its shift."""
     found = model.explain_local(columns, n_causes=n_causes)
     answers = []
     for at, row in enumerate(rows):
@@ -41,7 +41,7 @@ def explain_rows(model: TableModel, columns: Columns, rows: list[dict[str, Any]]
 
 
 def encode(content: dict[str, Any]) -> bytes:
-    """Return JSON; a number that is not finite, such as an overflowing exponential, becomes null."""
+    """Return JSON. A number that is not finite, such as an overflowing exponential, becomes null."""
     try:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The application: routes, limits and errors. Bodies are read by each model's own reader, not by the framework."""
+"""The application: routes, limits and errors. Each model's own reader reads the bodies, not the framework."""
 
 import asyncio
 import logging
@@ -29,8 +29,8 @@ from nae.serving.responder import Responder, make_responder
 __all__ = ["make_app"]
 
 _LOGGER = logging.getLogger("nae.serving")
-_SMALL_BODY = 20_000  # bytes up to which a thread would cost more than the work
-_LARGE_AT_ONCE = 2  # bodies above; more would hold up the small ones, which need the interpreter, too
+_SMALL_BODY = 20_000  # bytes; a thread would cost more than the work on smaller bodies
+_LARGE_AT_ONCE = 2  # larger bodies at a time; more of them would delay the small ones, which share the interpreter
 
 Work = Callable[[bytes], tuple[bytes, int]]
 
@@ -52,11 +52,11 @@ def make_app(
     limits
         Limits of one request.
     reload_seconds
-        How often to look for changed files; None never looks.
+        How often to look for changed files. If None, never.
     token
-        What requests must send as bearer token, except to /healthz; None asks for none.
+        The bearer token that requests must send, except to /healthz. If None, no token is required.
     hosts
-        Names and addresses that requests may call the server by; None is any.
+        The host names and addresses that requests may use. If None, any.
     """
     state = _AppState(registry, limits or Limits(), asks_token=token is not None, checks_host=hosts is not None)
 
@@ -78,13 +78,13 @@ def make_app(
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_middleware(Gate, token=token, hosts=hosts)
     app.add_middleware(_Counting, counters=state.counters)
-    # The document follows the models, which may change while the server runs.
+    # The document depends on the models, which may change while the server runs.
     app.openapi = state.document  # type: ignore[method-assign]
     return app
 
 
 class _AppState:
-    """What the routes share: the models, their responders, limits and counters."""
+    """The state that the routes share: the models, their responders, limits and counters."""
 
     def __init__(self, registry: Registry, limits: Limits, *, asks_token: bool, checks_host: bool) -> None:
         self._asks_token, self._checks_host = asks_token, checks_host
@@ -93,17 +93,17 @@ class _AppState:
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     def watch(self, stop: threading.Event, seconds: float) -> None:
-        """Look for changed files until told to stop."""
+        """Look for changed files until the server stops."""
         while not stop.wait(seconds):
             try:
                 if self.registry.refresh():
                     self.prepare()
             except Exception:
                 self.registry.n_failures += 1
-                _LOGGER.exception("looking for changed files failed; the models in service stay")
+                _LOGGER.exception("looking for changed files failed; the models in service are kept")
 
     def prepare(self) -> None:
-        """Make the models in service ready, keeping those that did not change."""
+        """Prepare the models in service; responders of unchanged models are kept."""
         ready = {}
         for name, served in self.registry.models.items():
             before = self._responders.get(name)
@@ -117,10 +117,10 @@ class _AppState:
                 self.registry.n_failures += 1
                 if before is not None:
                     ready[name] = before
-        self._responders = ready  # replaced, never changed: a request sees the old or the new one
+        self._responders = ready  # replaced, never changed: a request sees the old or the new mapping
 
     def find(self, name: str | None) -> Responder:
-        """Return the responder of a model by name, or the only one."""
+        """Return the responder of the named model, or the only responder."""
         services = self._responders
         if name is None:
             if len(services) == 1:
@@ -133,12 +133,12 @@ class _AppState:
         return services[name]
 
     def document(self) -> dict[str, Any]:
-        """Return the OpenAPI document of the models now in service."""
+        """Return the OpenAPI document of the models that are in service now."""
         served = [responder.served for responder in self._responders.values()]
         return make_document(served, self.limits, asks_token=self._asks_token, checks_host=self._checks_host)
 
     async def answer(self, request: Request, responder: Responder, label: str, work: Work) -> Response:
-        """Read a body within the limits and answer it."""
+        """Read a body within the limits, and answer it."""
         body = await self._read_body(request)
         try:
             if len(body) <= _SMALL_BODY:
@@ -217,7 +217,7 @@ def _add_routes(app: FastAPI, state: _AppState) -> None:
 
 
 class _Counting:
-    """Counts requests and their time, whatever becomes of them."""
+    """Middleware that counts requests and their time, whether they succeed or fail."""
 
     def __init__(self, app: ASGIApp, counters: Counters) -> None:
         self.app, self.counters = app, counters
@@ -239,7 +239,7 @@ class _Counting:
             await self.app(scope, receive, remember)
         finally:
             self.counters.in_flight -= 1
-            # The pattern, not the path: what clients invent must not become labels.
+            # The label is the pattern of the route and not the path, because clients could invent any number of paths.
             path = getattr(scope.get("route"), "path", "other")
             self.counters.count_request(path, _method(scope), status, time.perf_counter() - started)
 

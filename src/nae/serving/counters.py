@@ -1,4 +1,4 @@
-"""Numbers about the server, in the text format of Prometheus."""
+"""Counters of the server, in the text format of Prometheus."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -9,7 +9,7 @@ _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 
 
 class Counters:
-    """Requests, rows and times; changed in the event loop alone, so nothing is locked."""
+    """Counts of requests, rows and times. Only the event loop changes them, so there are no locks."""
 
     def __init__(self) -> None:
         self.in_flight = 0
@@ -29,7 +29,7 @@ class Counters:
         self._rows[model, work] += n_rows
 
     def render(self, *, n_models: int, n_reloads: int, n_failures: int) -> str:
-        """Return everything as text."""
+        """Return all counters as text."""
         lines = [
             *_head("nae_requests_total", "counter", "Requests answered, by route and status."),
             *(

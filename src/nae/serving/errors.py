@@ -1,4 +1,4 @@
-"""What a request is told that cannot be answered."""
+"""The error of a request that cannot be answered."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ __all__ = ["RequestError"]
 
 
 class RequestError(Exception):
-    """A request that cannot be answered: the status, a sentence, and where in the body it is wrong."""
+    """A request cannot be answered: the status, a sentence, and the place in the body."""
 
     def __init__(self, status: int, message: str, *, field: str | None = None, row: int | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.field, self.row = status, message, field, row
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the complaint as JSON values."""
+        """Return the error as JSON values."""
         return {"error": self.message, "field": self.field, "row": self.row}

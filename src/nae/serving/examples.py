@@ -1,4 +1,4 @@
-"""Example rows of a model, from what it remembers of its training data: medians and frequent levels."""
+"""Example rows of a model, made from its statistics of the training data: medians and frequent levels."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who may ask: the name the server is called by, a token, and a length that is said in one way."""
+"""Check a request before the application sees it: its host name, its token, and that it states one length."""
 
 import hmac
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _MOST_TOKEN = 4096  # bytes
 
 
 def read_token(path: str | Path) -> str:
-    """Return the token that a file holds."""
+    """Return the token in a file."""
     try:
         with Path(path).open("rb") as file:
             token = file.read(_MOST_TOKEN + 1).strip()
@@ -26,14 +26,14 @@ def read_token(path: str | Path) -> str:
         raise ConfigError(f"The token cannot be read from {path}; {error.strerror or error}.") from error
     if not 16 <= len(token) <= _MOST_TOKEN or not all(33 <= byte <= 126 for byte in token):
         raise ConfigError(
-            f"A token must be 16 to {_MOST_TOKEN} visible ASCII characters; {path} holds something else. "
+            f"A token must have 16 to {_MOST_TOKEN} visible ASCII characters; {path} holds something else. "
             "openssl rand -hex 32 makes one."
         )
     return token.decode("ascii")
 
 
 def hosts_of(host: str, more: Iterable[str] = ()) -> tuple[str, ...] | None:
-    """Return the names a server on an address answers to; None is any, where it is open to others and none is given."""
+    """Return the host names that a server accepts. None means any: it is open to others, and no name was given."""
     named = tuple(name.strip("[]").lower() for name in more)
     if not is_loopback(host):
         return named or None
@@ -41,7 +41,7 @@ def hosts_of(host: str, more: Iterable[str] = ()) -> tuple[str, ...] | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is reached from this machine alone."""
+    """Return whether only this machine can reach an address."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -49,7 +49,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Gate:
-    """Turns away what the application must not see."""
+    """Middleware that refuses requests the application must not see."""
 
     def __init__(self, app: ASGIApp, *, token: str | None, hosts: Iterable[str] | None) -> None:
         self.app = app

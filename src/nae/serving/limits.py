@@ -1,4 +1,4 @@
-"""How much one request, and all connections, may ask for."""
+"""Limits of requests and connections."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,25 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of requests and connections; what is above gets 408, 413, 422 or 503, never memory."""
+    """Limits of requests and connections. Larger or slower requests are rejected with 408, 413, 422 or 503."""
 
     max_rows: int = 10_000
-    """Most rows to predict."""
+    """Largest number of rows to predict in one request."""
 
     max_explained_rows: int = 1_000
-    """Most rows to explain: an explanation is as large as all features times their causes."""
+    """Largest number of rows to explain in one request. The size of an explanation is features times causes."""
 
     max_body_bytes: int = 16_000_000
-    """Most bytes of a body."""
+    """Largest size of a body, in bytes. Larger bodies are rejected before they are read."""
 
     max_connections: int = 500
-    """Most connections at once; fewer where the system allows the process few files. For `run_server`."""
+    """Largest number of connections at once; fewer if the system allows few open files. Used by `run_server`."""
 
     head_seconds: float = 10.0
-    """How long the head of a request may take to arrive. For `run_server`."""
+    """How long the head of a request may take to arrive. Used by `run_server`."""
 
     body_seconds: float = 60.0
-    """How long the body of a request may take to arrive, or a client to read on. For `run_server`."""
+    """How long the body of a request, or the reading of an answer, may take. Used by `run_server`."""
 
     def __post_init__(self) -> None:
         for name in ("max_rows", "max_explained_rows", "max_body_bytes", "max_connections"):

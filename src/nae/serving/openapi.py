@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the models in service: one typed field per feature, with real examples."""
+"""The OpenAPI document of the models in service: one typed field per feature, with examples from the data."""
 
 from typing import Any
 from urllib.parse import quote
@@ -22,7 +22,7 @@ _GONE = "The model went out of service."
 def make_document(
     models: list[ServedModel], limits: Limits, *, asks_token: bool = False, checks_host: bool = False
 ) -> dict[str, Any]:
-    """Return the document of a server: one model at the root, several under their names."""
+    """Return the document of a server. A single model is at the root, several models are under their names."""
     paths: dict[str, Any] = {
         "/healthz": {"get": _reading("health", "Say that the server is alive.", _health())},
         "/metrics": {"get": _metrics()},
@@ -65,9 +65,9 @@ def _field(model: TableModel, i: int, feature: Feature) -> dict[str, Any]:
         found |= {"type": ["boolean", "null"], "description": "True or false."}
     else:
         low, high = feature.knots[0], feature.knots[-1]
-        found |= {"type": ["number", "null"], "description": f"Seen from {low:.6g} to {high:.6g}; ends hold beyond."}
+        found |= {"type": ["number", "null"], "description": f"Seen from {low:.6g} to {high:.6g}; constant beyond."}
     if "number" in found["type"]:
-        found["format"] = "double"  # what is beyond the largest is refused
+        found["format"] = "double"  # larger numbers are refused
     return found
 
 
@@ -81,10 +81,10 @@ def _model_paths(served: ServedModel, base: str, label: str, limits: Limits) -> 
     causes = {
         "name": "causes",
         "in": "query",
-        "description": "How many features behind a shift are named.",
+        "description": "The number of causes that are named for each shift.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 20, "default": 3},
     }
-    explain = _asking(f"explain{label}", "Explain rows: every contribution, its bounds, and who shifted it.")
+    explain = _asking(f"explain{label}", "Explain rows: contributions, bounds, own effects and causes.")
     explain["parameters"] = [causes]
     predict = _asking(f"predict{label}", "Predict rows.")
     for operation, most, answer in (
@@ -136,16 +136,16 @@ def _about(name: str, summary: str) -> dict[str, Any]:
 
 
 def _add_refusals(operation: dict[str, Any], *, asks_token: bool, checks_host: bool) -> None:
-    """Add what the server answers before it looks at what is asked, whatever that is."""
+    """Add the refusals that any request can get, before the server looks at its content."""
     texts = {
         "400": "The request has Content-Length and Transfer-Encoding.",
         "408": "The request did not arrive in time.",
-        "503": "The server has as many connections as it may.",
+        "503": "The server has its largest number of connections.",
     }
     if checks_host:
-        texts["421"] = "The server is not called by this name."
+        texts["421"] = "The server does not have this host name."
     if asks_token:
-        texts["401"] = "The token is missing or another one."
+        texts["401"] = "The token is missing or wrong."
         operation["security"] = [{"token": []}]
     operation["responses"] = {status: _failed(text) for status, text in texts.items()} | operation["responses"]
 
@@ -186,7 +186,7 @@ def _model_list() -> dict[str, Any]:
 def _prediction(model: TableModel) -> dict[str, Any]:
     if model.classes:
         return {"type": "string", "enum": list(model.classes)}
-    value = {"type": ["number", "null"]}  # an exponential may overflow
+    value = {"type": ["number", "null"]}  # null, because an exponential may overflow
     return value if model.n_outputs == 1 else _object(**dict.fromkeys(model.outputs, value))
 
 

@@ -1,4 +1,4 @@
-"""The process: a socket, uvicorn on it, and an orderly end."""
+"""Run the server: open a socket, serve on it with uvicorn, and end in order after a signal."""
 
 import logging
 import signal
@@ -17,7 +17,7 @@ from nae.serving.registry import Registry
 
 __all__ = ["run_server"]
 
-_BACKLOG = 64  # connections that are taken in at once, before one of them can be refused
+_BACKLOG = 64  # connections that are accepted at once, before one of them can be refused
 
 
 def run_server(
@@ -32,7 +32,7 @@ def run_server(
     allow_hosts: Iterable[str] = (),
     announce: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; requests that run are finished first.
+    """Serve until SIGTERM or SIGINT, then finish running requests and return.
 
     Parameters
     ----------
@@ -41,20 +41,20 @@ def run_server(
     limits
         Limits of requests and connections.
     host, port
-        Where to listen: the loopback address unless given; port 0 takes a free one.
+        Where to listen. Default: the loopback address. Port 0 chooses a free port.
     reload_seconds
-        How often to look for changed files; None never looks.
+        How often to look for changed files. If None, never.
     grace_seconds
         How long running requests may take after the signal.
     token
-        What requests must send as bearer token, except to /healthz; None asks for none.
+        The bearer token that requests must send, except to /healthz. If None, no token is required.
     allow_hosts
-        Names that requests may call the server by. On a loopback address those of the loopback are known, and others
-        are turned away; elsewhere any is answered unless names are given.
+        Host names that requests may use. On a loopback address, its own names are accepted too, and all others are
+        refused. On other addresses, any name is accepted if none is given here.
     announce
-        Told the address once it is known.
+        A function that is called with the address once it is known.
     """
-    limits, host = limits or Limits(), host.strip("[]")  # as an IPv6 address stands in a URL
+    limits, host = limits or Limits(), host.strip("[]")  # an IPv6 address stands in brackets in a URL
     app = make_app(registry, limits, reload_seconds=reload_seconds, token=token, hosts=hosts_of(host, allow_hosts))
     config = uvicorn.Config(
         app,
@@ -75,7 +75,7 @@ def run_server(
             address = listener.getsockname()
             shown = f"[{address[0]}]" if ":" in address[0] else address[0]
             announce(f"http://{shown}:{address[1]}")
-        # uvicorn raises the signal again when it is done; having stopped in order is no failure.
+        # uvicorn raises the signal again when it has stopped, but an orderly stop is not a failure.
         for number in (signal.SIGTERM, signal.SIGINT):
             with suppress(ValueError):  # not the main thread: the caller handles signals
                 signal.signal(number, lambda *_: None)
@@ -87,7 +87,7 @@ def run_server(
 
 
 def _most_connections(limits: Limits) -> int:
-    """Return the limit, or what the system's limit of open files leaves beside files and those being refused."""
+    """Return the limit, or less if the system allows few open files: some are reserved for files and refusals."""
     try:
         from resource import RLIMIT_NOFILE, getrlimit
     except ImportError:  # Windows has no such limit

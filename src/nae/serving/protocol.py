@@ -1,4 +1,4 @@
-"""What uvicorn's protocol lacks: a request must arrive in time, and a full server stays within reach."""
+"""Extend uvicorn's protocol: a request must arrive in time, and a full server stays reachable."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ _PHRASES = {408: b"Request Timeout", 503: b"Service Unavailable"}
 
 
 def make_protocol(limits: Limits, most: int) -> type[H11Protocol]:
-    """Return the protocol of a server with so many connections at most."""
+    """Return the protocol of a server, with its limits on connections and times."""
 
     class Limited(_Guarded):
         def __init__(
@@ -79,12 +79,12 @@ class _Guarded(H11Protocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._is_paused = False
-        if not self.transport.is_closing():  # what is closing has its time, however little of it is left to read
+        if not self.transport.is_closing():  # a connection that is closing already has its deadline
             self._stop(self._write_deadline)
 
     @property
     def stage(self) -> str | None:
-        """Return what the client still has to send; None while it is its turn to wait."""
+        """Return what the client must send next; None while the client waits for the server."""
         if self.transport.is_closing():
             return None
         if self.conn.their_state is h11.SEND_BODY:
@@ -92,10 +92,10 @@ class _Guarded(H11Protocol):
         return "head" if self.conn.their_state is h11.IDLE else None
 
     def _watch(self) -> None:
-        """Set the deadline of what is awaited, once: bytes that trickle in do not move it."""
+        """Set the deadline for the awaited part, once: bytes that trickle in do not extend it."""
         stage = self.stage
         if stage == "head" and self.timeout_keep_alive_task is not None:
-            stage = "next"  # uvicorn's own timeout ends it
+            stage = "next"  # uvicorn's own timeout ends idle connections
         awaited = None if stage is None else (stage, self.cycle)
         if awaited == self._awaited:
             return
@@ -110,12 +110,12 @@ class _Guarded(H11Protocol):
 
     @property
     def is_slow(self) -> bool:
-        """Return whether the client has sent a body, or read an answer, for longer than a head may take to arrive."""
+        """Return whether sending a body, or reading an answer, has taken longer than a head may take."""
         is_its_turn = self.stage == "body" or self._is_paused
         return is_its_turn and time.monotonic() - self.waits_since > self.limits.head_seconds
 
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest for a head, else the slowest; return whether there is room."""
+        """Close the connection that has waited longest for a head, or else a slow one; return whether there is room."""
         others = [one for one in self.connections if isinstance(one, _Guarded) and one is not self]
         chosen = [one for one in others if one.stage == "head"] or [one for one in others if one.is_slow]
         if chosen:
@@ -123,7 +123,7 @@ class _Guarded(H11Protocol):
         return bool(chosen) or sum(not one.transport.is_closing() for one in others) < self.most
 
     def _refuse(self, status: int, message: str) -> None:
-        """Answer, where nothing was answered yet, and close."""
+        """Send an answer, if none was sent yet, and close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             body = json.dumps(RequestError(status, message).to_dict()).encode()
             headers = [
@@ -141,7 +141,7 @@ class _Guarded(H11Protocol):
         self._end()
 
     def _end(self) -> None:
-        """Give a client that does not read what was written no more than its time."""
+        """Close the connection if the client does not read the answer in time."""
         self._stop(self._write_deadline)
         self._write_deadline = self.loop.call_later(self.limits.body_seconds, self.transport.abort)
 
@@ -152,14 +152,14 @@ class _Guarded(H11Protocol):
 
 
 class Throttle(logging.Filter):
-    """Lets so many lines of a logger through in a minute, and says once that it left out more."""
+    """A log filter that passes a limited number of lines per minute, and says once that further lines are left out."""
 
     def __init__(self, most: int = 20) -> None:
         super().__init__()
         self._most, self._began, self._n = most, float("-inf"), 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a line is written."""
+        """Return whether a line is passed."""
         now = time.monotonic()
         if now - self._began > 60:
             self._began, self._n = now, 0

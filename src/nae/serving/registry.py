@@ -1,7 +1,7 @@
-"""The models that are served: read from a file or a folder, replaced whole when a file changes.
+"""The models that are served: read from a file or a folder, and replaced as a whole when a file changes.
 
-A request takes its model once and keeps it, so a reload never changes an answer half-way. A file that cannot be read
-any more leaves the model before it in service.
+A request gets its model once and keeps it, so a reload never changes an answer half-way. If a changed file cannot be
+read, its previous model stays in service.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from nae.tables import TableModel, load
 __all__ = ["Registry", "ServedModel", "file_state"]
 
 _LOGGER = logging.getLogger("nae.serving")
-_TRIES = 5  # a file that changes while it is read is read again
+_TRIES = 5  # how often to read a file again that changes while it is read
 
 FileState = tuple[int, int, int]
 
@@ -35,7 +35,7 @@ class ServedModel:
 
 
 class Registry:
-    """Models by name; reading it needs no lock, because the mapping is replaced and never changed."""
+    """Models by name. Reading needs no lock, because the mapping is replaced and never changed."""
 
     def __init__(self, source: Path, models: Mapping[str, ServedModel], *, is_compiled: bool = False) -> None:
         self.source = source
@@ -49,9 +49,9 @@ class Registry:
 
     @staticmethod
     def open(source: str | Path, *, is_compiled: bool = False) -> "Registry":
-        """Read a model file, or every ``*.nae`` of a folder; the first that is broken is an error.
+        """Read a model file, or every ``*.nae`` of a folder. A file that cannot be read is an error.
 
-        ``is_compiled`` has numba make a kernel of every model: it starts later and answers sooner.
+        If ``is_compiled``, numba compiles every model: the server starts more slowly and answers faster.
         """
         path = Path(source)
         files = _files(path)
@@ -67,7 +67,7 @@ class Registry:
 
     @property
     def models(self) -> Mapping[str, ServedModel]:
-        """The models now in service."""
+        """The models that are in service now."""
         return self._models
 
     @property
@@ -75,10 +75,10 @@ class Registry:
         return tuple(self._models)
 
     def refresh(self) -> bool:
-        """Read what changed since the last look and return whether anything did.
+        """Read the files that have changed since the last look; return whether any has.
 
-        A new file is added; one that is gone is taken out. The file of a single model may vanish for a moment while it
-        is replaced, so that model goes when its file is missed at two looks.
+        The model of a new file is added, and the model of a removed file is taken out of service. The file of a single
+        model may vanish for a moment while it is replaced, so it must be missing at two looks.
         """
         files = _files(self.source)
         was_gone, self._is_gone = self._is_gone, not files
@@ -106,7 +106,7 @@ class Registry:
             if self.is_folder:
                 _check_place(file)
             after = _read(name, file, is_compiled=self._is_compiled)
-        except Exception as error:  # whatever a file holds, the others are looked at
+        except Exception as error:  # an error in one file must not keep the others from being read
             known = isinstance(error, NAEError | OSError)
             _LOGGER.warning("%s is not loaded: %s%s", file, "" if known else f"{type(error).__name__}: ", error)
             self.n_failures += 1
@@ -120,7 +120,7 @@ class Registry:
 
 
 def file_state(path: Path) -> FileState:
-    """Return what changes when a file does."""
+    """Return a stamp that changes with the file."""
     found = path.stat()
     return found.st_mtime_ns, found.st_size, found.st_ino
 

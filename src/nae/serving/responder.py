@@ -1,4 +1,4 @@
-"""One model made ready to answer: everything a request needs, prepared once per version of its file."""
+"""A model that is ready to answer: everything that requests need is prepared once per version of its file."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["Responder", "make_responder"]
 
 @dataclass(frozen=True, eq=False)
 class Responder:
-    """Answers bodies with bodies."""
+    """From the body of a request to the body of the answer."""
 
     served: ServedModel
     schema: bytes
@@ -26,7 +26,7 @@ class Responder:
         """Return the answer and how many rows it is about."""
         rows = self._predicted.read(body)
         model = self.served.model
-        if len(rows) == 1:  # a record has a shorter way
+        if len(rows) == 1:  # a single record is read in a faster way
             cells = model.cells({name: rows[0].get(name) for name in model.feature_names})
         else:
             cells = model.cells(self._predicted.columns(rows))
@@ -43,7 +43,7 @@ class Responder:
 
 
 def make_responder(served: ServedModel, limits: Limits) -> Responder:
-    """Prepare a model."""
+    """Prepare the responder of a model."""
     head = {"name": served.name, "version": served.version}
     return Responder(
         served=served,

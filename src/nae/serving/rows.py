@@ -1,4 +1,4 @@
-"""Rows of a request: JSON in, columns out, and the field's name in every complaint."""
+"""Read the rows of a request from JSON into columns. Every error names the field."""
 
 import json
 import math
@@ -16,12 +16,12 @@ from nae.serving.shape import check_shape
 
 __all__ = ["RowReader", "accepts_numbers"]
 
-_MOST_DIGITS = 400  # of a whole number that a float may hold
-_MOST_SHOWN = 60  # characters of a name that was sent
+_MOST_DIGITS = 400  # largest number of digits of an integer that a float can hold
+_MOST_SHOWN = 60  # characters of a sent name that an error shows
 
 
 class RowReader:
-    """Reads the bodies of one model: one typed field per feature, absent or null for missing."""
+    """Reads the bodies for one model: one typed field per feature; a field that is absent or null is missing."""
 
     def __init__(self, schema: Schema, *, max_rows: int) -> None:
         self._schema = schema
@@ -38,7 +38,7 @@ class RowReader:
         self._validator = SchemaValidator(body)
 
     def read(self, body: bytes) -> list[dict[str, Any]]:
-        """Return the rows of a body, or complain about the first thing that is wrong."""
+        """Return the rows of a body. The error is about the first problem in it."""
         check_shape(body, max_rows=self._max_rows, n_features=len(self._schema.features))
         try:
             rows: list[dict[str, Any]] = self._validator.validate_json(body)["rows"]
@@ -52,7 +52,7 @@ class RowReader:
         return Columns(arrays, self._schema.names)
 
     def _as_wrong_field(self, error: ValidationError, body: bytes) -> ValidationError:
-        """Return the error as one of a field where a number has so many digits that the parser gave up on all."""
+        """Return an error that names the field, if a number had so many digits that the parser refused the body."""
         if "number out of range" not in str(error.errors(include_input=False)[0]["msg"]):
             return error
         try:
@@ -89,7 +89,7 @@ class RowReader:
 
 
 def accepts_numbers(feature: Category) -> bool:
-    """Return whether a category may be sent as a number: all its levels are numbers in writing."""
+    """Return whether a category may be sent as a number, because all its levels are written numbers."""
     return bool(feature.levels) and all(_is_number(level) for level in feature.levels)
 
 
@@ -99,7 +99,7 @@ def _value_schema(feature: Feature) -> core_schema.CoreSchema:
     if isinstance(feature, Category):
         if set(feature.levels) <= {"True", "False"}:
             return _either("text, true or false", text, core_schema.bool_schema(strict=True))
-        whole = core_schema.int_schema(strict=True)  # the digits of an identifier may be more than a float has
+        whole = core_schema.int_schema(strict=True)  # an identifier may have more digits than a float
         return _either("text or a number", text, whole, number) if accepts_numbers(feature) else text
     return core_schema.bool_schema(strict=True) if feature.is_boolean else number
 

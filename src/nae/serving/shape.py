@@ -1,4 +1,4 @@
-"""The shape of a large body, looked at before anything is made of it: rows, their fields, and no lists inside."""
+"""Check the shape of a large body before it is parsed: the number of rows and fields, and no nested values."""
 
 import re
 
@@ -6,19 +6,19 @@ from nae.serving.errors import RequestError
 
 __all__ = ["check_shape"]
 
-_MOST_UNKNOWN = 20  # fields of a row beyond the features of the model
-_FEW_PARTS = 5_000  # of a whole body: making objects and complaints of so many costs nothing
-_MOST_SHOWN = 60  # characters of a name that was sent
-# A text, with the colon that makes it the name of a field; where an object or a list begins or ends; an item of a list
-# that is neither an object nor a text. One pass over any bytes that hold no escapes.
+_MOST_UNKNOWN = 20  # a row may have this many fields more than the model has features
+_FEW_PARTS = 5_000  # a body with at most this many fields is cheap to parse, so it is not checked
+_MOST_SHOWN = 60  # characters of a sent name that an error shows
+# The pattern finds a text, with the colon that makes it the name of a field; the begin or end of an object or a list;
+# and an item of a list that is neither an object nor a text. It takes one pass over bytes without escapes.
 _PARTS = re.compile(rb'"([^"]*)(?:"[ \t\r\n]*(:)?)?|[{}\[\]]|,[ \t\r\n]*(?=[^ "{\t\r\n])')
-_ROWS, _ROW = 2, 3  # how deep the list of rows and the fields of a row lie
+_ROWS, _ROW = 2, 3  # depth of the list of rows, and of the fields of a row
 
 
 def check_shape(body: bytes, *, max_rows: int, n_features: int) -> None:
-    """Refuse a large body that has too many rows or fields, or lists where values belong, at the first that is wrong.
+    """Raise an error at the first row of a large body that has too many fields, or a list in place of a value.
 
-    Whether it is JSON is left to the parser.
+    Too many rows are an error as well. The parser checks later whether the body is JSON.
     """
     if body.count(b",") <= _FEW_PARTS and body.count(b":") <= _FEW_PARTS:
         return
@@ -36,7 +36,7 @@ def check_shape(body: bytes, *, max_rows: int, n_features: int) -> None:
 
 
 class _Place:
-    """Where in a body the look at it stands."""
+    """The position in a body during the check."""
 
     def __init__(self, max_rows: int, n_features: int) -> None:
         self.depth, self.row = 0, -1
@@ -44,7 +44,7 @@ class _Place:
         self._max_rows, self._n_features = max_rows, n_features
 
     def enter(self, kind: bytes) -> None:
-        """Go into an object or a list."""
+        """Enter an object or a list."""
         if self.depth >= _ROW:
             raise _wrong_value(self.row, self._name)
         if kind != b"{[{"[self.depth : self.depth + 1]:
