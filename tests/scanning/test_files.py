@@ -131,7 +131,7 @@ def test_a_split_is_complete_disjoint_and_the_same_every_time(folder):
     assert sides[0]
     assert sides[1]
     assert rows_of(training).column("y").to_pylist() == sides[0]
-    with pytest.raises(ConfigError, match="split once"):
+    with pytest.raises(ConfigError, match="split only once"):
         training.split(0.5)
 
 

@@ -1,4 +1,4 @@
-"""Tables larger than memory: read in pieces, surveyed by sketches, kept on disk as small integers."""
+"""Read tables larger than memory in pieces, survey them with sketches, and cache them on disk as small integers."""
 
 from nae.scanning.scan import Scan, scan
 

@@ -1,4 +1,4 @@
-"""Rows that cannot be parsed: counted, and the first of them remembered by file and row."""
+"""Count the rows that cannot be parsed, and remember the first of them by file and row."""
 
 from dataclasses import dataclass, field
 
@@ -23,11 +23,11 @@ class BadRow:
 
 @dataclass
 class BadRows:
-    """How many rows were left out, and which were the first."""
+    """The number of rows that were left out, and the first few of them."""
 
     count: int = 0
     first: list[BadRow] = field(default_factory=list)
-    n_unknown: int = 0  # rows left out since they have no value where one was asked for
+    n_unknown: int = 0  # number of rows left out because a required value is missing
 
     def add(self, bad: BadRow) -> None:
         """Count a row."""

@@ -1,4 +1,4 @@
-"""The cache: rows as small integers in one file without a name, so nothing is left behind, whatever happens."""
+"""The cache: rows as small integers in one temporary file without a name, which the system removes in any case."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from nae.errors import DataError
 
 __all__ = ["Field", "RowCache", "open_cache", "plan_blocks"]
 
-_SPARE = 1 << 26  # bytes left free on the disk
+_SPARE = 1 << 26  # bytes that the cache must leave free on the disk
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Field:
 
     name: str
     dtype: Any
-    width: int | None = None  # numbers of a row; None is one number and no axis
+    width: int | None = None  # count of numbers per row; None is a single number without an axis
 
     @property
     def row_bytes(self) -> int:
@@ -33,11 +33,11 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class RowCache:
-    """Rows on disk, in blocks whose rows are a random part of all."""
+    """Rows on disk, in blocks that are random samples of all rows."""
 
     arrays: dict[str, AnyArray]  # by name of the field, (row, ...), memory-mapped
-    starts: IntArray  # (block + 1,), where each block begins
-    filled: IntArray  # (block,), rows written so far
+    starts: IntArray  # (block + 1,), the first row of each block, and the end
+    filled: IntArray  # (block,), number of rows written so far
 
     @property
     def n_blocks(self) -> int:
@@ -52,7 +52,7 @@ class RowCache:
         return int(np.diff(self.starts).max())
 
     def write(self, rows: dict[str, AnyArray], random: np.random.Generator) -> None:
-        """Deal rows out to the blocks by chance, each block its share; a single block keeps their order."""
+        """Distribute rows randomly over the blocks, in proportion to their room. A single block keeps their order."""
         n_rows = len(next(iter(rows.values())))
         counts = _deal(np.diff(self.starts) - self.filled, n_rows)
         order = random.permutation(n_rows) if self.n_blocks > 1 else np.arange(n_rows)
@@ -66,13 +66,13 @@ class RowCache:
         self.filled[:] += counts
 
     def block(self, number: int) -> dict[str, AnyArray]:
-        """Return the arrays of one block, still on disk."""
+        """Return the arrays of one block, which are memory-mapped."""
         rows = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return {name: array[rows] for name, array in self.arrays.items()}
 
 
 def _deal(room: IntArray, n_rows: int) -> IntArray:
-    """Return how many of the rows each block gets: in proportion to its room, whole numbers."""
+    """Return the number of rows that each block gets, in proportion to its room."""
     exact = room * (n_rows / max(int(room.sum()), 1))
     counts: IntArray = np.minimum(np.floor(exact).astype(np.int64), room)
     while (left := n_rows - int(counts.sum())) > 0:
@@ -85,7 +85,7 @@ def _deal(room: IntArray, n_rows: int) -> IntArray:
 
 
 def plan_blocks(n_rows: int, n_batches: int, block_rows: int) -> IntArray:
-    """Return where blocks begin: whole batches in each, about ``block_rows`` rows."""
+    """Return the first row of each block, and the end. A block has whole batches and about ``block_rows`` rows."""
     if not 1 <= n_batches <= n_rows:
         raise DataError(f"Every batch must have a row; got {n_rows} rows for {n_batches} batches.")
     per_block = max(1, block_rows // (n_rows // n_batches))
@@ -98,7 +98,7 @@ def plan_blocks(n_rows: int, n_batches: int, block_rows: int) -> IntArray:
 
 @contextmanager
 def open_cache(fields: list[Field], starts: IntArray, *, folder: str | None) -> Iterator[RowCache]:
-    """Yield an empty cache; its file has no name, so the system takes it back even after a crash."""
+    """Yield an empty cache. Its file has no name, so the system frees it even after a crash."""
     n_rows = int(starts[-1])
     n_bytes = n_rows * sum(field.row_bytes for field in fields) + 64 * len(fields)
     check_space(n_bytes, folder)
@@ -114,7 +114,7 @@ def open_cache(fields: list[Field], starts: IntArray, *, folder: str | None) -> 
 
 
 def check_space(n_bytes: int, folder: str | None) -> None:
-    """Complain when the disk is too small."""
+    """Raise an error if the disk has too little room."""
     where = folder or tempfile.gettempdir()
     if not os.path.isdir(where):  # noqa: PTH112 — a plain question about a plain name
         raise DataError(f"cache_folder must be a folder that exists; {where} is none.")
@@ -127,7 +127,7 @@ def check_space(n_bytes: int, folder: str | None) -> None:
 
 
 def _reserve(file: IO[bytes], n_bytes: int, folder: str | None) -> None:
-    """Take the space now: a disk that fills up later would end the process without a word."""
+    """Allocate the space now. If the disk became full later, the process would be killed without a message."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))

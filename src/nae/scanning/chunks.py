@@ -1,4 +1,4 @@
-"""Chunks: equally many rows at a time, as numpy, whatever the files' own pieces; each row knows where it came from."""
+"""Chunks of equally many rows as numpy arrays, however the files are divided; each row knows its file and number."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["Chunk", "Roles", "read_chunks"]
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column is what."""
+    """The names of the columns by their role."""
 
     features: tuple[str, ...]
     target: tuple[str, ...]
@@ -27,14 +27,14 @@ class Roles:
 
     @property
     def all(self) -> list[str]:
-        """Every column that is read."""
+        """All columns to read."""
         others = (*self.target, *((self.weight,) if self.weight else ()), *self.offset)
         return list(dict.fromkeys((*self.features, *others)))
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows of positive weight."""
+    """A chunk of rows of positive weight."""
 
     columns: Columns
     target: tuple[AnyArray, ...]  # one array per target: numbers, or labels of any type
@@ -46,7 +46,7 @@ class Chunk:
         return len(self.weight)
 
     def where(self, row: int) -> str:
-        """Return file and row of a row of the chunk."""
+        """Return the file and the row number of a row of the chunk, in words."""
         for batch in self.batches:
             if row < len(batch.rows):
                 return f"row {batch.rows[row]} of {batch.file}"
@@ -55,7 +55,7 @@ class Chunk:
 
 
 def read_chunks(scan: Scan, roles: Roles, what: str, *, bad_rows: BadRows | None = None) -> Iterator[Chunk]:
-    """Yield chunks of ``scan.block_rows`` rows (the last one of fewer), reporting progress as ``what``."""
+    """Yield chunks of ``scan.block_rows`` rows (the last one may have fewer), and report progress as ``what``."""
     pending: list[RowBatch] = []
     n_pending = n_read = 0
     total = scan.count_rows()
@@ -75,7 +75,7 @@ def read_chunks(scan: Scan, roles: Roles, what: str, *, bad_rows: BadRows | None
 
 
 def _with_weight(batch: RowBatch, name: str | None) -> RowBatch:
-    """Return the rows of positive weight: a row of weight zero is no row."""
+    """Return the rows of positive weight."""
     if name is None:
         return batch
     weight = _floats(batch.table.column(name))
@@ -86,7 +86,7 @@ def _with_weight(batch: RowBatch, name: str | None) -> RowBatch:
 
 
 def _cut(batches: list[RowBatch], n_rows: int) -> tuple[list[RowBatch], list[RowBatch]]:
-    """Return batches with the first ``n_rows`` rows, and those with the rest."""
+    """Return batches with the first ``n_rows`` rows, and batches with the rest."""
     full: list[RowBatch] = []
     rest: list[RowBatch] = []
     for batch in batches:
@@ -122,7 +122,7 @@ def _floats(column: pa.ChunkedArray) -> Array:
 
 
 def _labels(column: pa.ChunkedArray, name: str) -> AnyArray:
-    """Return a target as it is: whole numbers stay whole where none is missing."""
+    """Return a target with its own type: integers stay integers if none is missing."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):

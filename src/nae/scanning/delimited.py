@@ -1,4 +1,4 @@
-"""Delimited text in pieces: every field is read as text first, so that a row that cannot be parsed can be named."""
+"""Read delimited text in pieces. Every field is read as text first, so that errors can name the row."""
 
 import codecs
 import time
@@ -21,16 +21,16 @@ from nae.scanning.dialect import encoding_of
 
 __all__ = ["DelimitedFile", "Handle", "first_text", "infer_types"]
 
-_BLOCK = 1 << 22  # bytes parsed at once
-_INFERENCE = 1 << 24  # bytes that decide what a column holds
-_BEGINNING = 1 << 20  # bytes that tell how a file is written
+_BLOCK = 1 << 22  # bytes that are parsed at once
+_INFERENCE = 1 << 24  # bytes from which the types of the columns are inferred
+_BEGINNING = 1 << 20  # bytes from which encoding, delimiter and decimal point are inferred
 _PATIENCE = 5.0  # seconds
 
 Handle = Callable[[BadRow], None]
 
 
 def infer_types(path: str, delimiter: str) -> dict[str, pa.DataType]:
-    """Return what the columns hold, as far as the beginning of a file tells: numbers, booleans or text."""
+    """Return the types of the columns, inferred from the beginning of a file: numbers, booleans or text."""
     try:
         convert = pa.csv.ConvertOptions(strings_can_be_null=True)
         with closing(_stream(path, delimiter, lambda row: None, convert, block_size=_INFERENCE)) as stream:
@@ -44,25 +44,25 @@ def infer_types(path: str, delimiter: str) -> dict[str, pa.DataType]:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    # A column that begins with nothing but missing values is taken to hold numbers.
+    # A column that begins with missing values only is assumed to hold numbers.
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
     return pa.float64() if is_number else kind
 
 
 @dataclass(frozen=True)
 class DelimitedFile:
-    """One file of delimited text."""
+    """A file of delimited text."""
 
     path: str
     delimiter: str
-    types: dict[str, pa.DataType]  # of the columns to read
+    types: dict[str, pa.DataType]  # types of the columns to read
 
     def batches(self, handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
-        """Yield tables and the numbers of their rows in the file; rows that cannot be parsed go to ``handle``."""
+        """Yield tables with the row numbers in the file. ``handle`` is called with rows that cannot be parsed."""
         wrong: list[BadRow] = []
         try:
             with closing(self._open(wrong)) as stream:
-                n_read = 0  # rows that were split into fields
+                n_read = 0  # number of rows that were split into fields
                 skipped: list[int] = []
                 for batch in islice(stream, 1, None):
                     for bad in wrong:
@@ -119,10 +119,10 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 def _stream(
     path: str, delimiter: str, tell: Callable[[Any], None], convert: Any, *, block_size: int
 ) -> Generator[Any, None, None]:
-    """Yield the schema of a file, then its batches; ``tell`` is called with every row of another number of fields.
+    """Yield the schema of a file, then its batches. ``tell`` is called with every row of a wrong number of fields.
 
-    Arrow reads ahead: a thread of its own may hold the handler of such rows for a moment after the reader is closed,
-    and then needs Python's lock. A process that ends in that moment is aborted, so this waits until it is gone.
+    Arrow reads ahead: its thread may hold the handler of such rows for a moment after the reader is closed, and then
+    needs Python's lock. A process that ends in this moment is aborted, so this function waits for the thread.
     """
 
     def skip(row: Any) -> str:
@@ -134,7 +134,7 @@ def _stream(
     try:
         with pa.csv.open_csv(
             text,
-            read_options=pa.csv.ReadOptions(block_size=block_size, use_threads=False),  # one thread counts rows
+            read_options=pa.csv.ReadOptions(block_size=block_size, use_threads=False),  # counts rows
             parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip),
             convert_options=convert,
         ) as reader:
@@ -155,7 +155,7 @@ def _wait_until_gone(held: "list[weakref.ref[Any]]") -> None:
 
 
 class _InUtf8:
-    """Text of another encoding as a stream of UTF-8."""
+    """A stream that converts text of another encoding to UTF-8."""
 
     closed = False
 
@@ -185,7 +185,7 @@ def _open_text(path: str) -> Any:
 
 
 def _begin(path: str) -> tuple[str, str]:
-    """Return the beginning of a file as text, and how that is written."""
+    """Return the beginning of a file as text, and its encoding."""
     with pa.input_stream(path) as stream:
         content = bytes(stream.read(_BEGINNING))
     encoding = encoding_of(content, path, is_whole=len(content) < _BEGINNING)
@@ -196,7 +196,7 @@ def _begin(path: str) -> tuple[str, str]:
 
 
 def _row_numbers(n_before: int, n_rows: int, skipped: list[int]) -> IntArray:
-    """Return the rows' numbers in the file, counted from 1: those before them and those skipped among them count."""
+    """Return the row numbers in the file, counted from 1, including earlier rows and skipped rows."""
     numbers = np.arange(n_before + 1, n_before + n_rows + 1)
     for row in sorted(skipped):
         numbers[numbers >= row] += 1

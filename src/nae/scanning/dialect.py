@@ -1,4 +1,4 @@
-"""How a CSV file is written: its encoding, its delimiter and its decimal point, guessed from its content."""
+"""Infer the encoding, the delimiter and the decimal point of a CSV file from its content."""
 
 import codecs
 from collections import Counter
@@ -9,7 +9,7 @@ from nae.errors import DataError
 __all__ = ["Dialect", "decode", "encoding_of", "guess_delimiter"]
 
 _SAMPLE = 1 << 16
-_MARKS = {  # the longer first: one begins like another
+_MARKS = {  # longer marks first, because one is the beginning of another
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -21,16 +21,16 @@ _DELIMITERS = (",", ";", "\t", "|")
 
 @dataclass(frozen=True)
 class Dialect:
-    """Delimiter and decimal point of a file."""
+    """The delimiter and the decimal point of a file."""
 
     delimiter: str
     decimal: str = "."
 
 
 def encoding_of(content: bytes, source: str, *, is_whole: bool = True) -> str:
-    """Return how the text of a file is written: as its byte-order mark says, else UTF-8 or the Western code page.
+    """Return the encoding of a file: that of its byte-order mark, or else UTF-8 or Windows-1252.
 
-    Of a file that ``is_whole`` not, ``content`` is the beginning, which may end in the middle of a character.
+    If not ``is_whole``, ``content`` is the beginning of a file and may end in the middle of a character.
     """
     marked = next((name for mark, name in _MARKS.items() if content.startswith(mark)), None)
     if marked is not None:
@@ -51,7 +51,7 @@ def decode(content: bytes, source: str) -> str:
         text = content.decode(encoding, errors="replace" if encoding == "cp1252" else "strict")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{source} must be {encoding.upper()} text, as its first bytes say; byte {error.start} is none "
+            f"{source} must be {encoding.upper()} text, as its first bytes say; byte {error.start} is not "
             f"({error.reason})."
         ) from None
     if "\0" in text[:_SAMPLE]:
@@ -73,7 +73,7 @@ def guess_delimiter(text: str) -> str:
 
 
 def _count_by_record(text: str) -> list[Counter[str]]:
-    """Return how often each delimiter stands outside quotes, record by record; an unfinished last one is left out."""
+    """Return how often each delimiter occurs outside quotes in each record, without an incomplete last one."""
     records: list[Counter[str]] = [Counter()]
     is_quoted, is_empty = False, True
     for character in text:

@@ -1,4 +1,4 @@
-"""Files of one table: found by pattern, folder or list, opened by ending, read in pieces."""
+"""The files of one table: find them by pattern, folder or list, and read them in pieces by format."""
 
 import glob
 import os
@@ -38,30 +38,30 @@ class Files(Protocol):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Where the files are."""
+        """The paths of the files."""
 
     @property
     def format(self) -> str:
         """Their format: parquet, arrow, csv or dataset."""
 
     def __len__(self) -> int:
-        """Return their number."""
+        """Return the number of files."""
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The columns of all files."""
 
     def types(self, names: Sequence[str]) -> list[pa.DataType]:
-        """Return what columns hold."""
+        """Return the types of the columns."""
 
     def with_types(self, types: Mapping[str, str]) -> "Files":
-        """Return the same files, some columns of text read as 'number' or 'text'."""
+        """Return the same files, where some columns of delimited text are read as 'number' or 'text'."""
 
     def count_rows(self) -> int | None:
-        """Return the number of rows where that costs nothing."""
+        """Return the number of rows if it is known without reading them, else None."""
 
     def read(self, number: int, names: list[str], handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
-        """Yield the rows of one file with their numbers; rows that cannot be parsed go to ``handle``."""
+        """Yield the rows of one file with their numbers. ``handle`` is called with rows that cannot be parsed."""
 
 
 def open_files(source: Any, *, column_types: Mapping[str, str], delimiter: str | None = None) -> Files:
@@ -86,7 +86,7 @@ def open_files(source: Any, *, column_types: Mapping[str, str], delimiter: str |
 
 
 def find_paths(source: Any) -> list[str]:
-    """Return the files that a path, a pattern, a folder or a list of these stands for, sorted within each."""
+    """Return the files of a path, a pattern, a folder or a list of these; the files of each are sorted."""
     if isinstance(source, (list, tuple)):
         return [path for one in source for path in find_paths(one)]
     if not isinstance(source, (str, os.PathLike)):
@@ -95,7 +95,7 @@ def find_paths(source: Any) -> list[str]:
             f"got {type(source).__name__}."
         )
     text = os.fspath(source)
-    if os.path.isdir(text):  # noqa: PTH112 — one way for text and paths
+    if os.path.isdir(text):  # noqa: PTH112 — the same call for texts and paths
         found = sorted(str(path) for path in Path(text).rglob("*") if _is_table(path, Path(text)))
         if not found:
             raise DataError(f"The folder {text} must hold tables ({', '.join(FORMATS)}); it holds none.")
@@ -112,7 +112,7 @@ def find_paths(source: Any) -> list[str]:
 
 
 def format_of(path: str) -> str:
-    """Return the format that a file's ending stands for."""
+    """Return the format that the ending of a file implies."""
     endings = [ending.lower() for ending in Path(path).suffixes]
     if endings and endings[-1] in _COMPRESSIONS:
         endings.pop()
@@ -144,7 +144,7 @@ def _from_uri(source: str) -> "DatasetFiles":
 
 @dataclass(frozen=True, eq=False)
 class DatasetFiles:
-    """Files that Arrow reads by itself: Parquet, Arrow, and whatever else a dataset is made of."""
+    """Files that Arrow reads: Parquet, Arrow, and all formats of its datasets."""
 
     dataset: ds.Dataset
     paths: tuple[str, ...]
@@ -167,10 +167,10 @@ class DatasetFiles:
         return int(self.dataset.count_rows()) if self.format in ("parquet", "arrow") else None
 
     def read(self, number: int, names: list[str], handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
-        # Not kept between two readings: a fragment remembers what its file says about itself.
+        # Fragments are made anew for each pass, because they cache the metadata of their files.
         fragment = next(islice(self.dataset.get_fragments(), number, None))
         options: dict[str, Any] = {}
-        if self.format == "parquet":  # a row group may be large: read it as a stream
+        if self.format == "parquet":  # a row group may be large, so it is read as a stream
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
         n_read = 0
         try:
@@ -185,7 +185,7 @@ class DatasetFiles:
                 **options,
             )
             for batch in batches:
-                batch.validate(full=True)  # Arrow takes places and texts as they are in the file
+                batch.validate(full=True)  # Arrow trusts the offsets and texts in the file
                 yield pa.table(batch), np.arange(n_read + 1, n_read + batch.num_rows + 1)
                 n_read += batch.num_rows
         except (pa.ArrowException, OSError) as error:
@@ -193,7 +193,7 @@ class DatasetFiles:
             raise DataError(f"{where}: {str(error).splitlines()[0].rstrip('.')}.") from error
 
     def _check_columns(self, fragment: ds.Fragment, number: int, names: list[str]) -> None:
-        """Complain about a file without a column: Arrow would read missing values."""
+        """Raise an error for a file that lacks a column; Arrow would read missing values."""
         own = set(fragment.physical_schema.names) | set(ds.get_partition_keys(fragment.partition_expression))
         absent = next((name for name in names if name not in own), None)
         if absent is not None:
@@ -229,7 +229,7 @@ class DelimitedFiles:
         return replace(self, column_types=self.column_types | {name: known[word] for name, word in types.items()})
 
     def count_rows(self) -> int | None:
-        return None  # nobody knows before the end
+        return None  # unknown before the files were read
 
     def read(self, number: int, names: list[str], handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
         types = {name: self.column_types[name] for name in names}

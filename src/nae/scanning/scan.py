@@ -1,4 +1,4 @@
-"""Scan: a table on disk that is read in pieces, as often as needed, and never held as a whole."""
+"""Scan: a table on disk that is read in pieces, as often as needed, and is never in memory as a whole."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BLOCK_ROWS", "Progress", "RowBatch", "Scan", "scan"]
 
-BLOCK_ROWS = 1 << 17  # rows in memory at a time
+BLOCK_ROWS = 1 << 17  # number of rows in memory at a time
 
-Progress = Callable[[str, int, int | None], None]  # what is done, rows so far, rows in all where that is known
+Progress = Callable[[str, int, int | None], None]  # pass, rows so far, all rows or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class RowBatch:
 
     table: "pa.Table"
     file: str
-    rows: IntArray  # their numbers in the file, counted from 1
+    rows: IntArray  # row numbers in the file, counted from 1
 
 
 @dataclass(frozen=True)
@@ -43,30 +43,30 @@ class _Part:
     is_test: bool
 
     def holds(self, file: int, rows: IntArray) -> BoolArray:
-        """Return which rows are on this side: the same for every reading of the same files."""
-        # One generator for a batch: its first row is the same whenever the file is read.
+        """Return which rows are on this side. Every pass over the same files gives the same rows."""
+        # One generator per batch, seeded by its first row, so that every pass draws the same numbers.
         draws = np.random.default_rng([self.seed, file, int(rows[0])]).random(len(rows))
         return np.asarray((draws < self.share) == self.is_test)
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """A table in files, read lazily; made by :func:`nae.scan`.
+    """A table in files that is read lazily. :func:`nae.scan` returns one.
 
     Attributes
     ----------
     files
-        Where the rows are, and in which format.
+        The files of the table.
     columns
-        The columns that are read.
+        The columns to read.
     on_bad_rows
-        'error', or 'skip' to leave out (and count) rows that cannot be parsed.
+        For rows that cannot be parsed: 'error', or 'skip' to leave them out and count them.
     cache_folder
-        Where fitting keeps its cache; None is the system's folder for temporary files.
+        The folder for the cache during a fit. If None, the system's folder for temporary files.
     block_rows
         Rows in memory at a time.
     progress
-        Called with what is done, the rows so far, and the rows in all where that is known.
+        A function that is called with the name of the pass, the rows so far, and the number of all rows (or None).
     """
 
     files: "Files"
@@ -83,7 +83,7 @@ class Scan:
         return f"Scan({sizes[0]}, {self.files.format}, {sizes[1]})"
 
     def select(self, columns: Sequence[str]) -> "Scan":
-        """Return a scan of these columns."""
+        """Return a scan of the given columns."""
         for name in columns:
             self.find(name)
         return replace(self, columns=tuple(columns))
@@ -94,38 +94,38 @@ class Scan:
         return replace(self, columns=tuple(name for name in self.columns if name not in dropped))
 
     def where_known(self, column: str) -> "Scan":
-        """Return a scan of the rows that have a value in a column."""
+        """Return a scan of the rows where the column is not missing."""
         return replace(self, known=self.find(column))
 
     def with_numbers(self, columns: Sequence[str]) -> "Scan":
-        """Return a scan that reads columns of delimited text as numbers, whatever their first rows look like."""
+        """Return a scan that reads columns of delimited text as numbers, whatever their first rows contain."""
         return replace(self, files=self.files.with_types(dict.fromkeys(columns, "number")))
 
     def with_progress(self, progress: Progress | None) -> "Scan":
-        """Return the same scan, which reports to ``progress``."""
+        """Return the same scan with a function that reports progress."""
         return replace(self, progress=progress)
 
     def split(self, test_size: float, *, seed: int = 0) -> "tuple[Scan, Scan]":
-        """Return a random part of the rows to train on, and the rest to test on."""
+        """Return two scans: a random part of the rows to train on, and the rest to test on."""
         if not 0 < test_size < 1:
             raise ConfigError(f"test_size must be in (0, 1); got {test_size}.")
         if self.part is not None:
-            raise ConfigError("A scan can be split once; this one is a part already.")
+            raise ConfigError("A scan can be split only once; this one is already a part.")
         sides = (replace(self, part=_Part(test_size, seed, is_test)) for is_test in (False, True))
         return next(sides), next(sides)
 
     def find(self, name: str) -> str:
-        """Return the column's name, or complain and name the nearest."""
+        """Return the name of the column. If there is none, the error suggests the nearest name."""
         if name not in self.columns:
             raise DataError(f"The scan has no column {name!r}.{did_you_mean(name, self.columns)}")
         return name
 
     def count_rows(self) -> int | None:
-        """Return the number of rows where the files say so without being read, as Parquet and Arrow do."""
+        """Return the number of rows if the files know it without being read, as Parquet and Arrow do, else None."""
         return self.files.count_rows() if self.part is None and self.known is None else None
 
     def batches(self, columns: Sequence[str], bad_rows: BadRows | None = None) -> Iterator[RowBatch]:
-        """Yield the rows, file after file; those that cannot be parsed are an error or counted in ``bad_rows``."""
+        """Yield the rows, file after file. Rows that cannot be parsed are an error, or are counted in ``bad_rows``."""
         log = BadRows() if bad_rows is None else bad_rows
         names = list(columns) if self.known is None else list(dict.fromkeys([*columns, self.known]))
 
@@ -176,15 +176,15 @@ def scan(
         A file, a pattern such as ``"folder/*.parquet"``, a folder, a list of these, or any ``pyarrow.dataset``.
         Parquet, Arrow (Feather) and delimited text, which may be compressed.
     columns
-        The columns to read, target included; all of them unless given.
+        The columns to read, including the target. If None, all columns.
     on_bad_rows : {'error', 'skip'}
-        Whether a row of delimited text that cannot be parsed is an error, or left out and counted in a warning.
+        Whether a row of delimited text that cannot be parsed is an error, or is left out and counted in a warning.
     column_types
         'number' or 'text' by name, for columns of delimited text whose first rows look like something else.
     delimiter
-        Of delimited text; guessed from the first file unless given.
+        The delimiter of delimited text. If None, it is inferred from the first file.
     cache_folder
-        Where fitting keeps its cache of small integers while it lasts; the system's temporary folder unless given.
+        The folder for the cache during a fit. If None, the system's folder for temporary files.
     block_rows
         Rows in memory at a time.
 

@@ -1,6 +1,7 @@
-"""What a column holds, in bounded memory: exact counts while there are few distinct values, a sketch from then on.
+"""Summaries of columns in bounded memory: exact counts of few distinct values, or a sketch of many.
 
-Sketches are those of Apache DataSketches, and merge: the sketch of two tables is that of the one below the other.
+The sketches are those of Apache DataSketches. They can be merged: the merged sketch of two tables equals the sketch of
+their concatenation.
 """
 
 from typing import Any
@@ -13,17 +14,17 @@ from nae._typing import AnyArray, Array
 
 __all__ = ["EXACT", "LevelSketch", "ValueSketch"]
 
-EXACT = 1 << 16  # distinct values that are counted one by one
-_KLL_SIZE = 4096  # rank error of 0.07 %
-_LEVEL_SIZE = 16  # logarithm of the frequent-items map: an error of 0.005 % of the rows
-_PIECE = 1 << 20  # values handed to a sketch at once
-_WEIGHT_STEPS = 1024  # frequent items count in whole numbers: so many for a weight of one
+EXACT = 1 << 16  # up to this many distinct values are counted exactly
+_KLL_SIZE = 4096  # gives a rank error of 0.07 %
+_LEVEL_SIZE = 16  # logarithm of the size of the frequent-items map: gives an error of 0.005 % of the rows
+_PIECE = 1 << 20  # number of values added to a sketch at once
+_WEIGHT_STEPS = 1024  # the frequent-items sketch counts integers; a weight of one counts as this many
 
 
 class ValueSketch:
     """The distribution of a number: distinct values and their weights, or the quantiles of a KLL sketch.
 
-    ``unit`` is the weight that counts as one row in the sketch, which knows no weights.
+    The sketch has no weights, so ``unit`` is the weight that counts as one row.
     """
 
     def __init__(self, *, exact: int = EXACT, unit: float = 1.0, seed: int = 0) -> None:
@@ -40,11 +41,11 @@ class ValueSketch:
 
     @property
     def rank_error(self) -> float:
-        """The sketch's stated error of a rank, as a share of the rows."""
+        """The rank error that the sketch states, as a share of the rows."""
         return 0.0 if self.kll is None else float(self.kll.normalized_rank_error(False))
 
     def update(self, values: Array, weights: Array | None = None) -> None:
-        """Add values, none of them missing."""
+        """Add values. None of them may be missing."""
         if self.kll is not None:
             self._feed(values, weights)
             return
@@ -64,7 +65,7 @@ class ValueSketch:
         self.kll.merge(other.kll)
 
     def distribution(self) -> tuple[Array, Array]:
-        """Return values in ascending order and their weights; the smallest and the largest are always among them."""
+        """Return values in ascending order, and their weights. The minimum and the maximum are always included."""
         if self.kll is None:
             return self.values, self.weights
         found = np.array([*self.kll, (self.kll.get_min_value(), 0), (self.kll.get_max_value(), 0)])
@@ -96,7 +97,7 @@ class ValueSketch:
         if weights is None:
             self.kll.update(np.ascontiguousarray(values, dtype=np.float64))
             return
-        # A weight of 2.3 units is two copies, and a third with probability 0.3.
+        # A weight of 2.3 units becomes two copies, and a third one with probability 0.3.
         copies = np.floor(weights / self.unit + self._random.random(len(weights))).astype(np.int64)
         ends = np.cumsum(copies)
         for first in range(0, int(ends[-1]) if len(ends) else 0, _PIECE):
@@ -105,7 +106,7 @@ class ValueSketch:
 
 
 class LevelSketch:
-    """The levels of a category and their weights: all of them while there are few, then the frequent ones."""
+    """The levels of a category and their weights: all levels if there are few, otherwise the frequent ones."""
 
     def __init__(self, *, exact: int = EXACT) -> None:
         self.exact = exact
@@ -118,7 +119,7 @@ class LevelSketch:
         return self.sketch is None
 
     def update(self, keys: AnyArray, weights: Array | None = None) -> None:
-        """Add levels; None is missing and does not count."""
+        """Add levels. None is a missing value and is not counted."""
         encoded = pa.array(keys, type=pa.large_string(), from_pandas=True).dictionary_encode()
         codes = encoded.indices
         present = np.asarray(codes.is_valid())
@@ -138,7 +139,7 @@ class LevelSketch:
         self.sketch.merge(other.sketch)
 
     def counts(self) -> dict[str, float]:
-        """Return the known levels and their weights, as upper bounds where a sketch estimates them."""
+        """Return the known levels and their weights. If a sketch estimates the weights, they are upper bounds."""
         if self.sketch is None:
             return self.level_counts
         kinds = require("datasketches", extra="scale").frequent_items_error_type
@@ -170,7 +171,7 @@ class LevelSketch:
 
 
 def _count(values: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return the distinct values and the weight of each; hashing beats sorting where many are alike."""
+    """Return the distinct values and the weight of each. Hashing is faster than sorting if many are equal."""
     encoded = pa.array(values).dictionary_encode()
     counts = np.bincount(np.asarray(encoded.indices), weights=weights, minlength=len(encoded.dictionary))
     return np.asarray(encoded.dictionary), counts.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The first pass: what the columns hold, how the target is spread, how many rows there are."""
+"""The first pass over a scan: summaries of the columns and the target, and the number of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ _MOST_CLASSES = 10_000
 
 
 class ColumnSurvey:
-    """What one column holds; surveys of two tables merge."""
+    """The summary of one column. Summaries of two parts of a table can be merged."""
 
     def __init__(self, name: str, kind: Kind, reason: str, *, exact: int = EXACT, unit: float = 1.0) -> None:
         self.name, self.kind, self.reason = name, kind, reason
         self.has_missing, self.is_integral = False, True
-        self.rounded: int | None = None  # the first whole number that no float is
+        self.rounded: int | None = None  # the first integer that has no exact float
         self.values = ValueSketch(exact=exact, unit=unit)
         self.levels = LevelSketch(exact=exact)
 
@@ -54,7 +54,7 @@ class ColumnSurvey:
         self.values.update(values, None if weight is None else weight[present])
 
     def merge(self, other: "ColumnSurvey") -> None:
-        """Add what was seen of the same column elsewhere."""
+        """Add the survey of the same column in other rows."""
         self.has_missing = self.has_missing or other.has_missing
         self.is_integral = self.is_integral and other.is_integral
         self.rounded = other.rounded if self.rounded is None else self.rounded
@@ -62,7 +62,7 @@ class ColumnSurvey:
         self.levels.merge(other.levels)
 
     def feature(self, *, n_knots: int, n_levels: int, least: float = 0.0) -> Feature:
-        """Return the feature: knots or levels placed by what was seen."""
+        """Return the feature, with knots or levels for the values seen."""
         counts = self.levels.counts()
         if self.kind == "category" and counts:
             levels, rare = rank_levels(counts, n_levels, least=least)
@@ -76,7 +76,7 @@ class ColumnSurvey:
             reason = "true or false, with missing"
         return Number(
             name=self.name,
-            knots=knots if len(knots) else np.zeros(1),  # all missing: one knot that no row touches
+            knots=knots if len(knots) else np.zeros(1),  # if all values are missing, one knot that no row uses
             is_boolean=self.kind == "boolean",
             has_missing=self.has_missing,
             reason=reason,
@@ -86,21 +86,21 @@ class ColumnSurvey:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What the first pass found."""
+    """The result of the first pass."""
 
     columns: tuple[ColumnSurvey, ...]
-    n_rows: int  # rows of positive weight
-    weight: float  # of all rows
-    is_whole: bool  # all weights are whole numbers
-    target: TargetMoments | None  # of a regression
-    target_values: tuple[ValueSketch, ...]  # target minus offset per output, where they were asked for
+    n_rows: int  # number of rows of positive weight
+    weight: float  # total weight of all rows
+    is_whole: bool  # whether all weights are whole numbers
+    target: TargetMoments | None  # moments of a regression target
+    target_values: tuple[ValueSketch, ...]  # sketches of target minus offset per output, if requested
     least: float  # smallest target of a regression
-    classes: AnyArray  # labels in ascending order; none for a regression
+    classes: AnyArray  # class labels in ascending order; empty for a regression
     class_weight: Array  # weight of every class
     bad_rows: BadRows
 
     def baseline(self, link: Link) -> Baseline:
-        """Return the rule of somebody who knows nothing but the target: its mean, or the shares of its classes."""
+        """Return the baseline that knows only the target: its mean, or the shares of its classes."""
         return Baseline.of_shares(self.class_weight) if self.target is None else Baseline.of_moments(self.target, link)
 
     def schema(self, *, n_knots: int, n_levels: int, least_share: float = 0.0) -> Schema:
@@ -110,10 +110,10 @@ class Survey:
 
 
 class Findings:
-    """What some of the rows hold; those of two parts of a table merge, wherever they were found."""
+    """The findings in some of the rows. Findings in two parts of a table can be merged, also across processes."""
 
     def __init__(self, *, has_values: bool = False) -> None:
-        self.has_values = has_values  # of the target, besides its moments
+        self.has_values = has_values  # whether to sketch the target, and not only its moments
         self.target_values: tuple[ValueSketch, ...] = ()
         self.columns: list[ColumnSurvey] = []
         self.bad_rows = BadRows()
@@ -139,7 +139,7 @@ class Findings:
             self._sketch_target(values - base, None if roles.weight is None else chunk.weight)
 
     def merge(self, other: "Findings") -> None:
-        """Add what was found in other rows of the same table."""
+        """Add the findings in other rows of the same table."""
         if not self.columns:
             self.columns = other.columns
         elif other.columns:
@@ -202,13 +202,13 @@ class Findings:
             self.classes[label] = self.classes.get(label, 0.0) + weight
         if len(self.classes) > _MOST_CLASSES:
             raise DataError(f"The target {name!r} must hold classes; it holds more than {_MOST_CLASSES:,} values.")
-        self.labels.append(found[:1])  # remembers the type
+        self.labels.append(found[:1])  # keeps the type
 
 
 def survey_rows(
     scan: Scan, roles: Roles, *, is_classes: bool, feature_types: FeatureTypes, has_values: bool = False
 ) -> Findings:
-    """Read all rows once and return what they hold; of a target's values only their moments, unless asked."""
+    """Read all rows once and return the findings. The target is summarised by moments, and by sketches if requested."""
     kinds = _kinds(scan, roles.features, feature_types)
     found = Findings(has_values=has_values)
     for chunk in read_chunks(scan, roles, "surveying", bad_rows=found.bad_rows):
@@ -252,7 +252,7 @@ def _sorted_classes(found: Findings) -> AnyArray:
 
 
 def _kinds(scan: Scan, features: Sequence[str], feature_types: FeatureTypes) -> list[tuple[Kind, str]]:
-    """Return what the columns are, seen from their types alone: an example of each is enough."""
+    """Return the kinds of the columns, inferred from their types alone."""
     arrays: list[AnyArray] = []
     categorical = set()
     for i, kind in enumerate(scan.files.types(features)):

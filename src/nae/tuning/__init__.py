@@ -1,4 +1,4 @@
-"""Searching for settings: a space, trials with two objectives (score and weighted additivity), and what came of them.
+"""Search for settings: a search space, trials with two objectives (loss and weighted additivity), and their results.
 
 Importing this package loads neither Optuna nor Ray nor torch; :func:`~nae.tuning.study.tune` needs the extra ``tune``.
 """

@@ -1,4 +1,4 @@
-"""What may vary in a search: plain descriptions that every engine can read."""
+"""Search spaces: the parameters that vary, described without reference to a search engine."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -13,15 +13,15 @@ __all__ = ["DEFAULT_SPACE", "Choice", "Range", "SearchSpace"]
 
 @dataclass(frozen=True)
 class Range:
-    """A number between two others."""
+    """A parameter that is a number in a range."""
 
     name: str
     low: float
     high: float
     default: float
-    """The value that the estimator has if the parameter is not given."""
+    """The estimator's default."""
     is_log: bool = True
-    """Whether it is sampled on a log scale."""
+    """Whether the number is sampled on a log scale."""
 
     def __post_init__(self) -> None:
         if not self.low <= self.default <= self.high or self.low == self.high:
@@ -39,7 +39,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several values; None leaves the choice to the estimator."""
+    """A parameter that is one of several values. None leaves the choice to the estimator."""
 
     name: str
     options: tuple[float | int | str | bool | None, ...]
@@ -56,7 +56,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """Estimator parameters that vary, each with its range or its options.
+    """The estimator parameters that vary, each with a range or with options.
 
     Examples
     --------
@@ -81,18 +81,18 @@ class SearchSpace:
         return tuple(parameter.name for parameter in self.parameters)
 
     def defaults(self) -> dict[str, Any]:
-        """Return the settings every study begins with."""
+        """Return the settings of the first trial of every study."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
     def without(self, *names: str) -> "SearchSpace":
-        """Return the space in which some parameters no longer vary."""
+        """Return the space without some parameters, which then do not vary."""
         for name in names:
             if name not in self.names:
                 raise ConfigError(f"The space has no parameter {name!r}.{did_you_mean(name, self.names)}")
         return SearchSpace(tuple(parameter for parameter in self.parameters if parameter.name not in names))
 
     def check(self, known: Mapping[str, Any]) -> None:
-        """Complain about a parameter that an estimator does not have."""
+        """Raise an error for a parameter that the estimator does not have."""
         for name in self.names:
             if name not in known:
                 raise ConfigError(f"The estimator has no parameter {name!r}.{did_you_mean(name, known)}")
@@ -110,4 +110,4 @@ DEFAULT_SPACE = SearchSpace(
         Choice("hidden_dim", (None, 16, 32, 64), default=None),
     )
 )
-"""The parameters that matter most, with ranges around their defaults."""
+"""The most important parameters, with ranges around their defaults."""

@@ -1,4 +1,4 @@
-"""Studies on one machine: Optuna proposes, every trial goes to a file at once, and a study goes on where it was."""
+"""Studies on one machine: Optuna proposes settings, and every trial is saved at once, so a study can be continued."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,8 +32,8 @@ __all__ = [
 STUDY_FILE = "study.log"
 STUDY_NAME = "nae"
 _INTERRUPTED = "interrupted"
-_PROCESS = "process"  # who runs a trial
-MEASURED = ("standard_error", "seconds", "deviation")  # what a trial carries besides its two objectives
+_PROCESS = "process"  # the process that runs a trial
+MEASURED = ("standard_error", "seconds", "deviation")  # results of a trial besides the two objectives
 
 
 def tune(
@@ -57,31 +57,31 @@ def tune(
     Parameters
     ----------
     estimator
-        What to tune; parameters outside the space stay as they are. One member is enough to compare settings, and
-        all trials validate on the same rows.
+        The estimator to tune. Parameters outside the space keep their values. One member is enough to compare
+        settings. All trials validate on the same rows.
     X, y, sample_weight, eval_set, offset
-        As for ``fit``.
+        As in ``fit``.
     folder
-        Where the study is kept, in one file. A study that is already there goes on; one of another table, space or
-        estimator is an error.
+        The folder of the study, which is one file. A study that is already there is continued. It is an error if that
+        study has another table, space or estimator.
     space
-        What may vary.
+        The parameters that vary.
     n_trials
-        Trials of the whole study, those of earlier calls included. The first one has the defaults.
+        The number of trials of the whole study, including those of earlier calls. The first trial has the defaults.
     n_seeds
-        Fits of one trial, each with a seed and validation rows of its own. Loss and additivity are their means, and
-        ``deviation`` tells how much the loss differs between them. All trials have the same seeds.
+        The number of fits per trial, each with another seed and other validation rows. Loss and additivity are means
+        over the fits, and ``deviation`` is the standard deviation of the loss. All trials use the same seeds.
     time_limit
-        Begin no further trial after so many seconds.
+        The number of seconds after which no further trial starts.
     seed
-        Of the proposals, and the first one of the estimator where it has none.
+        The random seed of the proposals. It is also the first seed of the fits if the estimator has none.
     on_trial
-        Called with every finished trial.
+        A function that is called with every finished trial.
 
     Returns
     -------
     TuningResult
-        All trials, the front among them, and the one to take.
+        All trials, the front of the best ones, and the recommended one.
     """
     fit_params = {"sample_weight": sample_weight, "eval_set": eval_set, "offset": offset}
     problem = make_problem(estimator, X, y, space, fit_params=fit_params, n_seeds=n_seeds, seed=seed)
@@ -97,7 +97,7 @@ def tune(
 def make_problem(
     estimator: Any, X: Any, y: Any, space: SearchSpace, *, fit_params: Mapping[str, Any], n_seeds: int, seed: int
 ) -> TuningProblem:
-    """Return what is to be tuned; all trials share the seeds, so that they validate on the same rows."""
+    """Return the problem of a study. All trials use the same seeds, so that they validate on the same rows."""
     from sklearn.base import clone
 
     space.check(estimator.get_params())
@@ -113,7 +113,7 @@ def make_problem(
 
 
 def _seeds(first: Any, count: int) -> tuple[Any, ...]:
-    """Return so many seeds, beginning with the given one where that is a number."""
+    """Return ``n_seeds`` seeds. The first one is ``given`` if that is a number."""
     if isinstance(first, Integral):
         return tuple(int(first) + i for i in range(count))
     return tuple(first.randint(2**31 - 1, size=count).tolist())
@@ -121,7 +121,7 @@ def _seeds(first: Any, count: int) -> tuple[Any, ...]:
 
 @contextmanager
 def open_study(problem: TuningProblem, space: SearchSpace, folder: str | Path, *, seed: int) -> Iterator[Any]:
-    """Yield the study kept in a folder, begun with the defaults where there is none."""
+    """Yield the study in a folder. A new study begins with a trial of the defaults."""
     optuna = require("optuna", extra="tune")
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -144,12 +144,12 @@ def open_study(problem: TuningProblem, space: SearchSpace, folder: str | Path, *
 
 
 def note_process(trial: Any) -> None:
-    """Note that this process runs a trial."""
+    """Record that this process runs a trial."""
     trial.set_user_attr(_PROCESS, this_process())
 
 
 def _take_up_again(study: Any) -> None:
-    """Ask for the trials anew whose process was killed; they say nothing about their settings."""
+    """Repeat the trials whose process was killed, because they say nothing about their settings."""
     module = require("optuna.trial", extra="tune")
     states = module.TrialState
     for trial in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
@@ -163,24 +163,24 @@ def _take_up_again(study: Any) -> None:
 
 
 def count_finished(study: Any) -> int:
-    """Return how many trials a study has had: those that failed count, those that were cut short do not."""
+    """Return the number of trials that have ended: failed ones count, interrupted ones do not."""
     return sum(_has_failed(trial) or trial.state.name == "COMPLETE" for trial in study.get_trials(deepcopy=False))
 
 
 def _has_failed(trial: Any) -> bool:
-    """Return whether a training diverged; one that was interrupted says nothing about its settings."""
+    """Return whether the training of a trial diverged, and was not merely interrupted."""
     return trial.state.name == "FAIL" and not trial.user_attrs.get(_INTERRUPTED, False)
 
 
 def make_storage(folder: str | Path) -> Any:
-    """Return Optuna's storage in the study's file; several processes may write to it."""
+    """Return Optuna's storage for the file of the study. Several processes may write to it."""
     journal = require("optuna.storages.journal", extra="tune")
     storages = require("optuna.storages", extra="tune")
     return storages.JournalStorage(journal.JournalFileBackend(str(Path(folder) / STUDY_FILE)))
 
 
 def suggest(space: SearchSpace, trial: Any) -> dict[str, Any]:
-    """Return the settings Optuna proposes for a trial."""
+    """Return the settings that Optuna proposes for a trial."""
     return {
         parameter.name: trial.suggest_float(parameter.name, parameter.low, parameter.high, log=parameter.is_log)
         if isinstance(parameter, Range)
@@ -208,10 +208,10 @@ def _run_trial(
         is_interrupted = not isinstance(error, Exception)  # Ctrl-C says nothing about the settings
         asked.set_user_attr(_INTERRUPTED, is_interrupted)
         study.tell(asked, state=require("optuna.trial", extra="tune").TrialState.FAIL)
-        if isinstance(error, TrainingError):  # too large steps: the study goes on without them
+        if isinstance(error, TrainingError):  # the settings make training diverge; the study continues with others
             return
         if is_interrupted and asked.params:
-            study.enqueue_trial(asked.params)  # the next call begins with them
+            study.enqueue_trial(asked.params)  # the next call begins with these settings
         raise
     for name in MEASURED:
         asked.set_user_attr(name, getattr(trial, name))
@@ -227,7 +227,7 @@ def _read_trial(trial: Any) -> Trial:
 
 
 def _check_same(study: Any, problem: TuningProblem, space: SearchSpace, folder: str | Path) -> None:
-    """Note what a new study is about; complain if an old one is about something else."""
+    """Record what a new study is about. Raise an error if an existing study is about something else."""
     about = {
         "estimator": type(problem.estimator).__name__,
         "space": repr(space),
@@ -242,18 +242,18 @@ def _check_same(study: Any, problem: TuningProblem, space: SearchSpace, folder: 
             study.set_user_attr(name, value)
         elif before != value:
             raise ConfigError(
-                f"A study goes on with the same estimator, settings, space and table; the {name} of the one in "
-                f"{folder} was another. Name another folder, or remove {STUDY_FILE} there."
+                "A study can be continued only with the same estimator, settings, space and table; the "
+                f"{name} of the one in {folder} differs. Choose another folder, or remove {STUDY_FILE} there."
             )
 
 
 def _fixed(estimator: Any, space: SearchSpace) -> Mapping[str, Any]:
-    """Return the parameters that do not vary and that change what is learned."""
+    """Return the parameters that do not vary, and that change the model."""
     ignored = {*space.names, *PASSING}
     return {name: value for name, value in sorted(estimator.get_params().items()) if name not in ignored}
 
 
 def proposal_seed(folder: str | Path, seed: int) -> int:
-    """Return a seed for proposals: those of a study that goes on must not repeat those it began with."""
+    """Return a seed for the sampler: a study that is continued must not repeat its first proposals."""
     path = Path(folder) / STUDY_FILE
     return seed + (path.read_bytes().count(b"\n") if path.exists() else 0)

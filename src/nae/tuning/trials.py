@@ -1,4 +1,4 @@
-"""What came of a search: trials, the front of those that no other beats in both objectives, and the one to take."""
+"""The result of a search: all trials, those that no other trial beats in both objectives, and the recommended one."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -13,20 +13,20 @@ __all__ = ["Trial", "TuningResult", "code"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting, and how it did."""
+    """One setting and its results."""
 
     number: int
     params: Mapping[str, Any]
     loss: float
-    """Validation loss, its mean over the seeds: lower is better."""
+    """Validation loss, as a mean over the seeds. Lower is better."""
     standard_error: float
-    """Of the loss, from the rows it was measured on."""
+    """Standard error of the loss, from the rows it was measured on."""
     additivity: float
-    """Weighted by the features' variance, its mean over the seeds: higher is simpler to read."""
+    """Weighted additivity, as a mean over the seeds. Models with a higher one are easier to read."""
     seconds: float
-    """Of all seeds together."""
+    """Duration of the fits with all seeds."""
     deviation: float = 0.0
-    """Standard deviation of the loss between seeds; zero with one seed."""
+    """Standard deviation of the loss between seeds; zero for a single seed."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trial as JSON values."""
@@ -41,9 +41,9 @@ class TuningResult:
     """Name of the estimator's class."""
     trials: tuple[Trial, ...]
     n_failed: int = 0
-    """Trials whose training diverged."""
+    """Number of trials whose training diverged."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters of the estimator that did not vary; members and seed are left to whoever fits."""
+    """Parameters of the estimator that did not vary, without the number of members and the seed."""
 
     def __post_init__(self) -> None:
         if not self.trials and not self.n_failed:
@@ -80,11 +80,11 @@ class TuningResult:
         return tuple(kept)
 
     def code(self, trial: Trial | None = None) -> str:
-        """Return the line of Python that makes an estimator with a trial's settings, ready to paste."""
+        """Return a line of Python that creates the estimator with a trial's settings."""
         return code(self.estimator, (trial or self.chosen).params, self.given)
 
     def plot(self, *, ax: Any = None, backend: str = "matplotlib", title: str = "What additivity costs") -> Any:
-        """Draw all trials, the front among them as a line, the chosen one in a ring."""
+        """Draw all trials: a line connects the front, and a ring marks the chosen trial."""
         front, chosen = self.front, self.chosen
         points = [
             FrontierPoint(
@@ -108,7 +108,7 @@ class TuningResult:
 
 
 def code(estimator: str, params: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> str:
-    """Return a call as Python text; what is left to the estimator is left out, and what was given stays exact."""
+    """Return a call as Python text. Values of None are left out, and given values are written exactly."""
     exact = [f"{name}={value!r}" for name, value in (given or {}).items() if name not in params]
     found = [f"{name}={_literal(value)}" for name, value in params.items() if value is not None]
     return f"{estimator}({', '.join((*exact, *found))})"
