@@ -1,4 +1,4 @@
-"""The array types that signatures use; shapes stand in the docstrings and comments, axes named as in the glossary.
+"""The array types that signatures use. Docstrings and comments state shapes with the letters of the glossary.
 
 B rows, F features, T slots (all features' knots one after another), K experts, H gate width, O outputs, M members.
 """

@@ -1,4 +1,4 @@
-"""Numbers in sentences."""
+"""Write numbers in sentences."""
 
 __all__ = ["counted", "sized"]
 

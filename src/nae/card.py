@@ -1,4 +1,4 @@
-"""The card of a model: what it predicts, from what, how well, and within which proven limits."""
+"""The card of a model: its target, its features, its quality, and the proven limits of every feature's effect."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ __all__ = ["Card", "CardFeature", "make_card"]
 
 @dataclass(frozen=True)
 class CardFeature:
-    """One feature in words."""
+    """One feature, described in words."""
 
     name: str
     kind: str
@@ -25,10 +25,10 @@ class CardFeature:
 
 @dataclass(frozen=True)
 class Card:
-    """Everything worth knowing about a model file before it is used."""
+    """A summary of a model file, to be read before the model is used."""
 
     sentence: str
-    target: str | None  # its name, where one was given
+    target: str | None  # its name, if it has one
     classes: tuple[str, ...]
     outputs: tuple[str, ...]
     link: str
@@ -39,7 +39,7 @@ class Card:
     features: tuple[CardFeature, ...]
     caps: tuple[str, ...]
     measures: tuple[tuple[str, float], ...]  # weighted additivity, interaction share, cancellation
-    quality: tuple[Measure, ...]  # on rows kept apart
+    quality: tuple[Measure, ...]  # measured on the test rows
     training: tuple[tuple[str, str], ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _facts(training: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _target(model: TableModel) -> str | None:
-    """Return the name of the target; the outputs of a classifier are classes and no names of it."""
+    """Return the name of the target. The outputs of a classifier are classes, so they do not name it."""
     if model.training.target:
         return model.training.target
     return None if model.classes or model.outputs == ("score",) else ", ".join(model.outputs)

@@ -1,4 +1,4 @@
-"""Presets: hyper-parameters under a name, as parameters of the estimators."""
+"""Presets: named sets of parameters for the estimators."""
 
 from typing import Any
 

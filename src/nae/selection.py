@@ -1,4 +1,4 @@
-"""Which of several models is taken: the most additive one that predicts about as well as the best."""
+"""Choose among several models: the most additive one that predicts about as well as the best."""
 
 import math
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ __all__ = ["most_additive"]
 def most_additive(losses: Sequence[float], errors: Sequence[float], additivities: Sequence[float]) -> int:
     """Return the position of the most additive model whose loss is within one standard error of the smallest.
 
-    ``errors`` are the standard errors of the losses. A model with a loss of NaN was not validated, and is taken only if
-    no other one was.
+    ``errors`` are the standard errors of the losses. A model with a loss of NaN was not validated; it is chosen only if
+    no model was.
     """
     known = [i for i, loss in enumerate(losses) if not math.isnan(loss)]
     if not known:
