@@ -1,5 +1,6 @@
 """Building the core: what is said where there is no compiler, and that what is built belongs to its sources."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -14,6 +15,20 @@ def test_without_a_compiler_it_says_who_trains(
     monkeypatch.setenv("CXX", "no-such-compiler")
     build.main()
     assert "there is no C++ compiler" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("script", [None, "#!/bin/sh\nexit 3\n", "no program"])
+def test_a_compiler_that_does_not_work_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str | None
+) -> None:
+    broken = tmp_path / "c++"
+    if script is not None:
+        broken.write_text(script)
+        broken.chmod(0o700)
+    monkeypatch.setenv("CXX", str(broken))
+    said = build.try_build(to=tmp_path / "core.so")
+    assert re.fullmatch(r"The native core is not built: [^\n]*(names none|status 3|Exec format)[^\n]*\)\.", said)
+    assert not (tmp_path / "core.so").exists()
 
 
 def test_what_the_compiler_says_is_passed_on(tmp_path: Path) -> None:

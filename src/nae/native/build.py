@@ -2,11 +2,15 @@
 
 Kernels are compiled once for each set of instructions, and the core chooses among them while it runs. Contraction of a
 product and a sum to one instruction is on where the set has one, and off otherwise: never left to the compiler.
+
+A wheel is compiled by the same commands: hatch_build.py loads this file by its path, before numpy is installed. So it
+imports other modules of the package inside functions.
 """
 
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,12 +19,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from nae.native.library import PATH, is_here, library
-
-__all__ = ["SOURCES", "build", "compiler", "is_current", "main"]
+__all__ = ["SOURCES", "build", "compiler", "is_current", "main", "try_build"]
 
 SOURCES = Path(__file__).parent / "cpp"
-_COMMON = ("-std=c++20", "-O3", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
+_KERNELS = "kernels.cpp"  # compiled once for each set of instructions; every other file once
+_COMPILERS, _PLATFORM, _LINK = (
+    (
+        ("clang-cl", "clang++"),
+        ("-fms-runtime-lib=static",),
+        ("-shared", "-fuse-ld=lld", "--rtlib=compiler-rt"),  # compiler-rt knows what the processor can
+    )
+    if os.name == "nt"
+    else (("g++", "clang++"), ("-fPIC", "-fvisibility=hidden"), ("-shared", "-pthread"))
+)
+_COMMON = ("-std=c++20", "-O3", *_PLATFORM, "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 _SETS = {
     "portable": ("-DNAE_BYTES=16", "-ffp-contract=off"),
     "avx2": ("-DNAE_BYTES=32", "-ffp-contract=fast", "-mavx2", "-mfma"),
@@ -35,13 +47,15 @@ _SETS = {
 
 
 def compiler() -> str | None:
-    """Return the C++ compiler: the one that ``CXX`` names, else g++ or clang++; None where there is none."""
+    """Return the C++ compiler: the one that ``CXX`` names, else the first of the usual ones; None if there is none."""
     asked = os.environ.get("CXX")
-    return next((found for name in ([asked] if asked else ["g++", "clang++"]) if (found := shutil.which(name))), None)
+    return next((found for name in ([asked] if asked else _COMPILERS) if (found := shutil.which(name))), None)
 
 
 def is_current() -> bool:
     """Return whether the shared object was compiled from the sources as they are."""
+    from nae.native.library import is_here, library
+
     return is_here() and bool(library().nae_sources().decode() == _digest())
 
 
@@ -50,35 +64,64 @@ def _digest() -> str:
     return hashlib.blake2b(b"\0".join(texts), digest_size=16).hexdigest()
 
 
-def build(command: str, *, to: Path = PATH, flags: Sequence[str] = ()) -> None:
-    """Compile and link the core; a CalledProcessError carries what the compiler said."""
-    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
-    sets = {name: own for name, own in _SETS.items() if is_x86 or name == "portable"}
+def build(command: str, *, to: Path, flags: Sequence[str] = ()) -> None:
+    """Compile and link the core with ``flags`` and ``$LDFLAGS``; a CalledProcessError carries the compiler's words."""
+    # clang-cl is clang: in this mode, it takes the same options as everywhere else.
+    driver = [command, "--driver-mode=g++"] if Path(command).stem == "clang-cl" else [command]
     with tempfile.TemporaryDirectory() as place:
-        parts = {
-            name: [*_COMMON, *own, *flags, f"-DNAE_SET={name}", "-c", str(SOURCES / "kernels.cpp")]
-            for name, own in sets.items()
-        }
-        named = f'-DNAE_SOURCES="{_digest()}"'
-        parts["core"] = [*_COMMON, "-ffp-contract=off", *flags, named, "-c", str(SOURCES / "core.cpp")]
+        parts = _parts(flags)
         objects = [str(Path(place) / f"{name}.o") for name in parts]
-        calls = [[command, *part, "-o", made] for part, made in zip(parts.values(), objects, strict=True)]
+        calls = [[*driver, *part, "-o", made] for part, made in zip(parts.values(), objects, strict=True)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(_run, calls))
-        made = Path(place) / PATH.name
-        _run([command, "-shared", "-pthread", *flags, *objects, "-o", str(made)])
+        made = Path(place) / to.name
+        _run([*driver, *_LINK, *flags, *objects, *shlex.split(os.environ.get("LDFLAGS", "")), "-o", str(made)])
         beside = to.with_suffix(".new")
         shutil.copyfile(made, beside)
         beside.replace(to)  # whoever has the old one loaded keeps it
 
 
-def main() -> None:
-    """Build the core where there is a compiler and something is new, and say so."""
+def _parts(flags: Sequence[str]) -> dict[str, list[str]]:
+    """Return the arguments that compile each object."""
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    sets = {name: own for name, own in _SETS.items() if is_x86 or name == "portable"}
+    named = f'-DNAE_SOURCES="{_digest()}"'
+    return {
+        name: [*_COMMON, *own, *flags, f"-DNAE_SET={name}", "-c", str(SOURCES / _KERNELS)] for name, own in sets.items()
+    } | {
+        file.stem: [*_COMMON, "-ffp-contract=off", *flags, named, "-c", str(file)]
+        for file in sorted(SOURCES.glob("*.cpp"))
+        if file.name != _KERNELS
+    }
+
+
+def try_build(*, to: Path) -> str:
+    """Build the core if a compiler works; otherwise return what is wrong, in one sentence."""
     command = compiler()
     if command is None:
-        sys.stderr.write("The native core is not built: there is no C++ compiler (g++ or clang++). torch trains.\n")
+        asked = os.environ.get("CXX")
+        wanted = f"CXX={asked} names none" if asked else f"{' or '.join(_COMPILERS)} would do"
+        return f"The native core is not built: there is no C++ compiler ({wanted})."
+    try:
+        build(command, to=to)
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.splitlines()
+        said = next((line for line in lines if "error" in line), lines[0] if lines else f"status {error.returncode}")
+        return f"The native core is not built: {command} failed ({said.strip()})."
+    except OSError as error:
+        return f"The native core is not built: {command} cannot be run ({error})."
+    return ""
+
+
+def main() -> None:
+    """Build the core where there is a compiler and something is new, and say so."""
+    from nae.native.library import PATH
+
+    command = compiler()
+    if command is None:
+        sys.stderr.write(f"{try_build(to=PATH)} A fit then takes torch.\n")
     elif not is_current():
-        build(command)
+        build(command, to=PATH)
         sys.stderr.write(f"The native core is built: {PATH.name}, by {command}.\n")
 
 

@@ -2,13 +2,14 @@
 
 import ctypes
 import functools
+import os
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint8, c_uint64, c_void_p
 from pathlib import Path
 from typing import ClassVar
 
 __all__ = ["INSTRUCTIONS", "PATH", "CConfig", "CInputs", "CRows", "best_instructions", "is_here", "library", "reason"]
 
-PATH = Path(__file__).parent / "_core.so"
+PATH = Path(__file__).parent / ("_core.dll" if os.name == "nt" else "_core.so")
 INSTRUCTIONS = ("best", "portable", "AVX2", "AVX-512")
 """Sets of instructions, as the core numbers them; the first is the best that the processor has."""
 

@@ -1,7 +1,7 @@
 """The wheel, installed alone: a saved model predicts and explains where nothing else is."""
 
 import json
-import subprocess
+import re
 import sys
 import zipfile
 from email.parser import Parser
@@ -12,9 +12,11 @@ import pytest
 
 import nae
 from nae import NAEClassifier
+from nae.native import build, library
+from tests.packaging.commands import run
 
-ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]  # one process builds the wheel for all
+needs_compiler = pytest.mark.skipif(build.compiler() is None, reason="there is no C++ compiler")
 
 PREDICT = """
 import importlib.util, json, sys
@@ -35,31 +37,6 @@ print(json.dumps({
     "version": nae.__version__,
 }))
 """
-
-
-def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a command away from the source tree and return what it said."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(sys.prefix))
-    assert done.returncode == 0, done.stderr
-    return done
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
-    [found] = folder.glob("*.whl")
-    return found
-
-
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a Python of its own that has the wheel and its base dependencies, and no pip."""
-    folder = tmp_path_factory.mktemp("alone")
-    run(sys.executable, "-m", "venv", "--without-pip", folder)
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "-c", ROOT / "constraints.txt", wheel)
-    return python
 
 
 @pytest.fixture(scope="module")
@@ -94,12 +71,35 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert base == {"numpy", "safetensors", "narwhals"}
 
 
+@needs_compiler
+def test_the_wheel_holds_the_core_and_is_for_any_python_of_its_platform(wheel: Path) -> None:
+    assert f"nae/native/{library.PATH.name}" in zipfile.ZipFile(wheel).namelist()
+    _, _, python, abi, platform = wheel.stem.split("-")
+    assert (python, abi) == ("py3", "none")
+    if sys.platform == "linux":
+        assert re.search(r"(many|musl)linux_\d+_\d+_", platform)
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform != "linux", reason="auditwheel reads Linux libraries")
+def test_the_core_asks_for_the_c_library_alone(wheel: Path) -> None:
+    said = run(sys.executable, "-m", "auditwheel", "show", wheel).stdout
+    assert set(re.findall(r"(\S+)\.so[.\d]* with", said)) <= {"libc", "libm", "libpthread"}
+    assert not any(name.partition("/")[0].endswith(".libs") for name in zipfile.ZipFile(wheel).namelist())
+
+
+@needs_compiler
+def test_the_core_can_be_loaded_where_nothing_else_is(base: Path) -> None:
+    code = "from nae.native import reason, best_instructions; print(reason() or best_instructions())"
+    assert run(base, "-I", "-c", code).stdout.strip() in library.INSTRUCTIONS[1:]
+
+
 def test_a_saved_model_predicts_and_explains_where_nothing_else_is(
-    python: Path, model: NAEClassifier, rows: np.ndarray, tmp_path: Path
+    base: Path, model: NAEClassifier, rows: np.ndarray, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.nae"
     model.save(path)
-    found = json.loads(run(python, "-I", "-c", PREDICT, path, json.dumps(rows[:5].tolist())).stdout)
+    found = json.loads(run(base, "-I", "-c", PREDICT, path, json.dumps(rows[:5].tolist())).stdout)
     assert found["absent"] == ["torch", "sklearn", "pandas", "rich"]
     table = {"left": rows[:5, 0], "right": rows[:5, 1]}
     expected = model.predict_proba(table)
@@ -112,8 +112,8 @@ def test_a_saved_model_predicts_and_explains_where_nothing_else_is(
 
 
 @pytest.mark.parametrize("name", ["NAERegressor", "NAEClassifier"])
-def test_an_estimator_without_torch_gives_the_pip_line(python: Path, name: str) -> None:
+def test_an_estimator_without_torch_gives_the_pip_line(base: Path, name: str) -> None:
     code = f"try:\n    from nae import {name}\nexcept ImportError as error:\n    print(error)"
-    said = run(python, "-I", "-c", code).stdout
+    said = run(base, "-I", "-c", code).stdout
     assert said.startswith("torch is needed for this and cannot be imported")
     assert said.strip().endswith("pip install 'neural-additive-experts[train]'")
