@@ -16,7 +16,7 @@ from benchmarks.fuzz import command
 from benchmarks.fuzz.targets import TARGETS, Violation
 from benchmarks.fuzz.worker import Share, try_once
 from nae.cli import reading
-from nae.serving import service
+from nae.serving import responder
 from nae.tables import TableModel, archive
 from tests.agreement import plain
 
@@ -86,7 +86,7 @@ def test_requests_are_answered(tmp_path: Path) -> None:
 
 
 def test_a_server_that_stumbles_is_a_violation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "predict_rows", lambda model, cells: {}["predictions"])
+    monkeypatch.setattr(responder, "predict_rows", lambda model, cells: {}["predictions"])
     with pytest.raises(Violation, match="KeyError"):
         attempts("server", 60, tmp_path)
 
