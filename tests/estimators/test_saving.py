@@ -82,7 +82,7 @@ def test_the_wrong_estimator_is_an_error(regressor: NAERegressor, tmp_path: Path
     with pytest.raises(FormatError, match="must hold a NAEClassifier; it holds a NAERegressor"):
         NAEClassifier.load(tmp_path / "m.nae")
     save(regressor.model_, tmp_path / "model.nae")
-    with pytest.raises(FormatError, match=r"a model alone\. Use nae\.load"):
+    with pytest.raises(FormatError, match=r"only a model\. Use nae\.load"):
         NAERegressor.load(tmp_path / "model.nae")
 
 

@@ -1,4 +1,4 @@
-"""What both estimators have in common: one way to fit, and all that is read off the model."""
+"""The common base of both estimators: fitting, saving, and all results that are computed from the model."""
 
 import os
 from abc import abstractmethod
@@ -32,7 +32,7 @@ __all__ = ["NAEEstimator"]
 
 
 class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
-    """The interface of both estimators; abstract. They say what is learned, and how it is predicted."""
+    """The base of both estimators; abstract. The final classes define the target and the predictions."""
 
     model_: TableModel
     history_: History
@@ -43,10 +43,10 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _target(self) -> Target:
-        """Return what is learned. Parameters that break their rules are an error."""
+        """Return the target to learn. Parameters that break their rules are an error."""
 
     def _store(self, given: dict[str, Any]) -> None:
-        """Store the arguments of an ``__init__``, which are its ``locals()``, as they are."""
+        """Store the arguments of ``__init__``, given as its ``locals()``, without changes."""
         for name, value in given.items():
             if name != "self":
                 setattr(self, name, value)
@@ -77,7 +77,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
     def fit_with(
         self, train: Train, X: Any, y: Any, *, sample_weight: Any = None, eval_set: Any = None, offset: Any = None
     ) -> Self:
-        """Fit to a table in memory, and let ``train`` train on the prepared rows: what ``nae.scale`` calls.
+        """Fit to a table in memory, and call ``train`` with the prepared rows. ``nae.scale`` uses this method.
 
         ``train`` takes the arguments of :func:`~nae.estimators.fitting.fit_model`.
         """
@@ -94,17 +94,19 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         workers: Workers,
         checkpoints: Checkpoints | None = None,
     ) -> Self:
-        """Fit to this worker's share of the rows, together with the other workers: what ``nae.scale`` runs in each.
+        """Fit to this worker's share of the rows, together with the other workers, as ``nae.scale`` does.
 
-        Every worker ends with the same model; with ``checkpoints`` a second try goes on where the first one ended.
+        All workers end with the same model. With ``checkpoints``, a second attempt continues where the first one ended.
         """
         given = self._given(scan, y, sample_weight=sample_weight, offset=offset)
         if given.parameters.additivity == "auto":
-            raise ConfigError("additivity='auto' is several trainings; several workers share one. Pass a number.")
+            raise ConfigError(
+                "additivity='auto' trains several times, but several workers share one training. Pass a number."
+            )
         return self._keep(learn(given, workers=workers, checkpoints=checkpoints))
 
     def _given(self, X: Any, y: Any, **beside: Any) -> Given:
-        """Return a call of fit as a value; nothing of the estimator is read after this."""
+        """Return the arguments of fit as one value. Later steps do not read the estimator."""
         owner = type(self).__name__
         if y is None:
             raise DataError(f"{owner} requires y to be passed, but the target y is None.")
@@ -114,7 +116,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         return Given(owner, parameters, self._target(), before, X, y, **beside)
 
     def _keep(self, learned: Learned) -> Self:
-        """Keep what was learned, and nothing of the fit before; a fit that fails changes nothing."""
+        """Store what was learned, and remove everything of an earlier fit. A fit that fails changes nothing."""
         for name in ("_state", "additivity_path_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self.model_, self.history_ = learned.model, learned.history
@@ -143,7 +145,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         return self.model_
 
     def contributions(self, X: Any, *, with_experts: bool = False) -> Contributions:
-        """Return what every feature contributes to every row's score, with guaranteed bounds.
+        """Return the contribution of every feature to every row's score, with guaranteed bounds.
 
         Parameters
         ----------
@@ -155,7 +157,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Contributions
-            ``values.sum(axis=1) + intercept`` is the score; the link's inverse makes it the prediction.
+            ``values.sum(axis=1) + intercept`` is the score. The inverse link of the score is the prediction.
         """
         cells = self._cells(X)
         return self.model_.contributions(cells, with_experts=with_experts)

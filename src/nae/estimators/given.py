@@ -1,4 +1,4 @@
-"""What a fit is given: the parameters of an estimator, its target, the rows, and the fit it goes on with."""
+"""The input of a fit: the estimator's parameters, its target, the rows, and the earlier fit of a warm start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from nae.tables.model import TableModel
 
 __all__ = ["Before", "Given", "State"]
 
-State = Mapping[str, AnyArray]  # the arrays of a network, by name
+State = Mapping[str, AnyArray]  # the arrays of a network by name
 
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """The fit that a warm start goes on with."""
+    """The earlier fit from which a warm start continues."""
 
     model: TableModel
     state: State
 
     def check(self, names: tuple[str, ...] | None, n_features: int, task: Task) -> None:
-        """Complain if the features or the classes are others now."""
+        """Raise an error if the features or the classes have changed."""
         model = self.model
         names = names or tuple(f"x{i}" for i in range(n_features))
-        is_single = len(task.outputs) == model.n_outputs == 1  # a single number may be called otherwise now
+        is_single = len(task.outputs) == model.n_outputs == 1  # the name of a single numeric target may change
         outputs = model.outputs if is_single else task.outputs
-        classes = set(task.classes)  # the model may speak for the first of two
+        classes = set(task.classes)  # the model may speak for the first of two classes
         if (names, outputs, classes) != (model.feature_names, model.outputs, set(model.classes)):
             raise DataError(
                 "warm_start needs the features and classes of the fit before; they changed. "
@@ -44,10 +44,10 @@ class Before:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """One call of ``fit``. Nothing of it has been looked at but the parameters."""
+    """The arguments of one call of ``fit``. Only the parameters have been checked."""
 
     owner: str
-    """The class of the estimator."""
+    """The name of the estimator's class."""
     parameters: Parameters
     target: Target
     before: Before | None
@@ -58,12 +58,12 @@ class Given:
     offset: Any = None
 
     def settle(self, n_rows: int, *, total: float | None, n_features: int) -> Settings:
-        """Return the settings for so many rows; ``total`` is their weight, or None if weights are not whole."""
+        """Return the settings for ``n_rows`` rows; ``total`` is their weight, or None if weights are not whole."""
         is_classes = self.target.has_classes
         return resolve(self.parameters, n_rows=n_rows, total=total, n_features=n_features, is_classes=is_classes)
 
     def draw_seed(self) -> int:
-        """Return a random seed for training; a ``RandomState`` gives another one each time."""
+        """Return a random seed for training. A ``RandomState`` gives another seed each time."""
         return int(check_random_state(self.parameters.random_state).randint(2**31 - 1))
 
     def read_eval_set(self, task: Task, expected: Expected, *, has_offset: bool) -> Rows:

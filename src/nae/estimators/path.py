@@ -18,19 +18,19 @@ from nae.training import TrainingConfig
 
 __all__ = ["PathPoint", "Train", "fit_path"]
 
-_ROWS = 20_000  # rows that tightness is measured on
+_ROWS = 20_000  # number of rows on which tightness is measured
 
 Train = Callable[[Prepared, Run], Fitted]
 
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One model on the way from flexible to additive."""
+    """One model on the path from flexible to additive."""
 
     target: float | None
-    """The additivity asked for; None is the flexible model."""
+    """The required additivity; None for the flexible model."""
     additivity: float
-    """The additivity that was reached: the mean over the features, which the dial steers."""
+    """The measured additivity: the mean over the features, which the dial steers."""
     interaction_share: float
     cancellation: float
     tightness: float
@@ -44,7 +44,7 @@ class PathPoint:
 def fit_path(prepared: Prepared, run: Run, train: Train) -> tuple[Fitted, tuple[PathPoint, ...]]:
     """Return the most additive model within one standard error of the best, and the whole path.
 
-    A time limit is that of the whole path, and a callback that stops a fit ends it.
+    A time limit applies to the whole path. A callback that stops a fit ends the path.
     """
     config = prepared.settings.training
     limit, started = config.time_limit, time.monotonic()

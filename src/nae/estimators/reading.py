@@ -1,4 +1,4 @@
-"""Reading what comes with a table: names, weights, offsets, evaluation sets, and which rows are held out."""
+"""Read the arguments of fit besides the table: names, evaluation sets, callbacks, and which rows are held out."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -34,25 +34,25 @@ _IDENTIFIER = 0.5  # a column looks like an identifier if it has more levels tha
 
 @dataclass(frozen=True)
 class Expected:
-    """The columns of a fit, which later tables must have."""
+    """The columns of a fit. Later tables must have the same ones."""
 
     owner: str
-    """The class of the estimator, for errors."""
+    """The name of the estimator's class, for errors."""
     n_features: int
     names: tuple[str, ...] | None
 
     def read(self, X: Any) -> Columns:
-        """Return the columns of a table; complain if they are not those of the fit, in its order."""
-        # Of columns that do not belong there the name is enough to complain.
+        """Return the columns of a table. Other columns than those of the fit, or another order, are an error."""
+        # Additional columns are not read, because the error needs only their names.
         columns = read_table(X, only=self.names)
         _check_any(columns)
         self._check(columns)
         return columns
 
     def _check(self, columns: Columns) -> None:
-        """Check names and number; the texts are those that scikit-learn's checks look for.
+        """Check the names and the number of columns, with the error texts that scikit-learn's checks expect.
 
-        scikit-learn itself reads names from data frames alone; mappings and records have them too.
+        scikit-learn reads names only from data frames; here, mappings and records have names, too.
         """
         who, names = self.owner, columns.names
         if self.names is not None and names is not None:
@@ -98,7 +98,9 @@ def _other_names(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
 def check_lengths(columns: Columns, y: Any) -> None:
     """Check that there is one target per row."""
     if isinstance(y, str):
-        raise DataError(f"y must hold one target per row; got the text {y!r}. Names of columns go with nae.scan alone.")
+        raise DataError(
+            f"y must hold one target per row; got the text {y!r}. Only nae.scan takes the names of columns."
+        )
     n_targets = len(np.atleast_1d(to_array(y)))
     if n_targets != columns.n_rows:
         raise DataError(
@@ -108,7 +110,7 @@ def check_lengths(columns: Columns, y: Any) -> None:
 
 
 def read_eval_set(eval_set: Any) -> tuple[Any, Any, Any, Any]:
-    """Return table, target, weights and offset of an evaluation set, the last two None where not given."""
+    """Return table, target, weights and offset of an evaluation set. Weights and offset are None if not given."""
     if isinstance(eval_set, list) and len(eval_set) == 1:
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3, 4):
@@ -128,9 +130,9 @@ def read_callbacks(callbacks: Any) -> Sequence[Callable[..., Any]]:
 
 
 def held_out_rows(validation: Any, target: AnyArray, kept: IntArray, n_rows: int) -> IntArray:
-    """Return which of the ``kept`` rows a splitter's first fold, indices or a mask hold out.
+    """Return which of the ``kept`` rows are held out by indices, a mask, or the first fold of a splitter.
 
-    A splitter sees the kept rows alone; indices, masks and a predefined split count all ``n_rows`` of the table.
+    A splitter gets the kept rows only. Indices, masks and a predefined split refer to all ``n_rows`` of the table.
     """
     if hasattr(validation, "split") and not isinstance(validation, PredefinedSplit):
         held_out = _split_once(validation, target)
@@ -143,7 +145,7 @@ def held_out_rows(validation: Any, target: AnyArray, kept: IntArray, n_rows: int
 
 
 def random_rows(size: float, codes: AnyArray | None, n_rows: int, random: np.random.RandomState) -> IntArray:
-    """Return a random share of the rows, with every class in it where there are enough of each."""
+    """Return a random share of the rows, stratified by class if every class has enough rows."""
     if codes is not None:
         counts = np.bincount(codes)
         if counts.min() < 2 or len(counts) > min(size, 1 - size) * n_rows:
@@ -152,7 +154,7 @@ def random_rows(size: float, codes: AnyArray | None, n_rows: int, random: np.ran
 
 
 def random_folds(n_folds: int, codes: AnyArray | None, n_rows: int, random: np.random.RandomState) -> IntArray:
-    """Return a fold per row, of equal sizes, every class spread evenly over them."""
+    """Return the random fold of every row. Folds have equal sizes and are stratified by class."""
     order = random.permutation(n_rows)
     if codes is not None:
         order = order[np.argsort(codes[order], kind="stable")]
@@ -160,16 +162,16 @@ def random_folds(n_folds: int, codes: AnyArray | None, n_rows: int, random: np.r
 
 
 def _dealt(order: IntArray, n_folds: int) -> IntArray:
-    """Return a fold per row: the first row of an order has fold 0, the next one fold 1, and so on."""
+    """Return the fold of every row: the first row of an order has fold 0, the next one fold 1, and so on."""
     folds = np.empty(len(order), dtype=np.int64)
     folds[order] = np.arange(len(order)) % n_folds
     return folds
 
 
 def content_folds(n_folds: int, codes: AnyArray | None, digests: AnyArray) -> IntArray:
-    """Return a fold per row, every class spread evenly over them, whatever the order of the rows.
+    """Return the fold of every row, stratified by class and independent of the order of the rows.
 
-    Rows that hold the same are neighbours and so in different folds: which of them has which does not matter.
+    Equal rows are sorted next to each other, so they get different folds; which of them gets which does not matter.
     """
     order = np.argsort(digests, kind="stable")
     if codes is not None:
@@ -205,9 +207,9 @@ def _indices(validation: Any, n_rows: int) -> IntArray:
 
 
 def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int]) -> None:
-    """Warn once of the categories that look like identifiers; ``n_rows`` counts the rows in which each has a value.
+    """Warn once about categories that look like identifiers; ``n_rows`` counts the rows in which each has a value.
 
-    A column that the user calls a category is left alone.
+    A column that the user declared as a category gives no warning.
     """
     found = [
         (feature.name, len(feature.levels) + len(feature.rare), n)
@@ -228,7 +230,7 @@ def warn_of_names(features: Sequence[Feature], n_rows: Sequence[int]) -> None:
 
 
 def warn_of_rounding(found: Mapping[str, int]) -> None:
-    """Warn once of the columns of numbers that hold whole numbers too large for a float. ``found`` has examples."""
+    """Warn once about columns with integers that are too large for a float; ``found`` holds an example of each."""
     if not found:
         return
     listed = ", ".join(f"{name!r} (such as {value})" for name, value in found.items())

@@ -1,4 +1,4 @@
-"""Rows and Task: what is learned from which rows, read and checked, still as numpy arrays."""
+"""Rows and Task: the rows as checked numpy arrays, and the task to learn from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,11 +40,11 @@ class Rows:
         return Rows(self.columns.take(rows), self.target[rows], self.weight[rows], offset, fold, count)
 
     def with_folds(self, fold: IntArray) -> "Rows":
-        """Return the same rows with a fold each."""
+        """Return the same rows with the fold of each row."""
         return replace(self, fold=fold)
 
     def repeated(self) -> "Rows":
-        """Return each row as often as its weight says if all weights are whole, and the rows as they are otherwise."""
+        """Return each row as often as its weight says, if all weights are whole. Otherwise return the same rows."""
         counts = self.weight if self.count is None else self.count
         if not np.all(counts == np.rint(counts)):
             return self
@@ -68,32 +68,32 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is predicted: loss, scale of the score, names."""
+    """What to learn: the loss, the scale of the score, and the names of outputs and classes."""
 
     loss: Loss
     scale: Scale
     outputs: tuple[str, ...]
     classes: tuple[str, ...] = ()
-    """The names of the classes; none are for numbers."""
+    """The names of the classes; empty for a regression."""
     labels: AnyArray | None = None
     """The classes as ``y`` has them."""
-    class_weight: Array | None = None  # (class,), by which training multiplies the weights of the rows
+    class_weight: Array | None = None  # (class,), factors of the rows' weights in training
     positive: str = ""
     """The class that the score of a two-class model speaks for. Training itself always learns the second class."""
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether that is the first class, so that offsets and the score change their sign."""
+        """Whether this is the first class, so that offsets and the score change their sign."""
         return len(self.classes) == 2 and self.positive == self.classes[0]
 
     def read_offset(self, offset: Any, n_rows: int) -> Array | None:
-        """Return the offset of so many rows, one column per output."""
+        """Return the offset of ``n_rows`` rows, with one column per output."""
         is_per_class = len(self.classes) > 2
         return read_offset(offset, n_rows, len(self.outputs), is_per_class=is_per_class, is_mirrored=self.is_mirrored)
 
     @property
     def summary(self) -> TrainingSummary:
-        """What a model remembers of its loss."""
+        """The entries about the loss in the model's training summary."""
         option = {} if self.loss.option is None else {self.loss.option[0]: float(self.loss.option[1])}
         delta = option.get("huber_delta")
         return TrainingSummary(
@@ -106,5 +106,5 @@ class Task:
 
     @property
     def criterion(self) -> Criterion:
-        """The loss as it is measured."""
+        """The loss for measuring the quality."""
         return Criterion.of(self.summary)

@@ -1,4 +1,4 @@
-"""An estimator as a model file: beside the tables its parameters, classes and history, as plain JSON values."""
+"""Save an estimator as a model file, with its parameters, classes and history as JSON values next to the tables."""
 
 import math
 import os
@@ -31,7 +31,7 @@ EstimatorT = TypeVar("EstimatorT", bound="NAEEstimator")
 
 
 def save_estimator(estimator: "NAEEstimator", path: str | os.PathLike[str]) -> None:
-    """Write the model of a fitted estimator, with what makes an estimator of it again."""
+    """Write the model of a fitted estimator, with everything that is needed to rebuild the estimator."""
     classes = getattr(estimator, "classes_", None)
     entry = {
         "class": type(estimator).__name__,
@@ -44,11 +44,11 @@ def save_estimator(estimator: "NAEEstimator", path: str | os.PathLike[str]) -> N
 
 
 def load_estimator(kind: type[EstimatorT], path: str | os.PathLike[str]) -> EstimatorT:
-    """Read an estimator of a class; a file that holds another one, or a model alone, is an error."""
+    """Read an estimator of the given class. A file with another class, or with only a model, is an error."""
     model, extra = read_archive(path)
     entry = extra.get("estimator")
     if not isinstance(entry, dict):
-        raise FormatError(f"{path} must hold an estimator; it holds a model alone. Use nae.load.")
+        raise FormatError(f"{path} must hold an estimator; it holds only a model. Use nae.load.")
     if entry.get("class") != kind.__name__:
         raise FormatError(f"{path} must hold a {kind.__name__}; it holds a {str(entry.get('class'))[:40]}.")
     if bool(model.classes) != (entry.get("classes") is not None):
@@ -69,7 +69,7 @@ def load_estimator(kind: type[EstimatorT], path: str | os.PathLike[str]) -> Esti
 
 
 def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that JSON can hold; the others are named in a warning and get their default on loading."""
+    """Return the parameters that JSON can hold. A warning names the others, which have their default after loading."""
     encoded, dropped = {}, []
     for name, value in params.items():
         try:
@@ -80,13 +80,13 @@ def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
         warnings.warn(
             f"A model file holds no code: {', '.join(dropped)} will have the default after loading.",
             NAEWarning,
-            stacklevel=4,  # the call of save
+            stacklevel=4,  # points at the call of save
         )
     return encoded
 
 
 def decode_params(encoded: Any, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as they were; one that the estimator does not have is an error."""
+    """Return the original parameters. A parameter that the estimator does not have is an error."""
     if not isinstance(encoded, dict):
         raise FormatError("The parameters of the estimator must be values by name.")
     unknown = sorted(set(encoded) - set(known))
@@ -96,7 +96,7 @@ def decode_params(encoded: Any, known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def encode_classes(classes: AnyArray) -> dict[str, Any]:
-    """Return classes with their type: integers stay integers of their width, text stays text."""
+    """Return the classes with their type: integers keep their width, and text stays text."""
     if classes.dtype == object:
         if not all(type(label) in (str, int, bool, float) for label in classes):
             kinds = sorted({type(label).__name__ for label in classes})
@@ -104,14 +104,16 @@ def encode_classes(classes: AnyArray) -> dict[str, Any]:
         return {"dtype": "object", "values": classes.tolist()}
     if classes.dtype.kind not in _CLASS_KINDS:
         raise UserError(f"Classes in a file must be text, numbers or booleans; got {classes.dtype}.")
-    written: dict[str, Any] = {"M": str, "m": np.int64}  # durations are numbers of their unit
+    written: dict[str, Any] = {"M": str, "m": np.int64}  # durations are stored as numbers of their unit
     values = classes.astype(written.get(classes.dtype.kind, classes.dtype))
-    name = "U" if classes.dtype.kind == "U" else classes.dtype.str.lstrip("<>=|")  # text is as wide as it has to be
+    name = (
+        "U" if classes.dtype.kind == "U" else classes.dtype.str.lstrip("<>=|")
+    )  # the width of text follows from its values
     return {"dtype": name, "values": values.tolist()}
 
 
 def decode_classes(encoded: Any, names: tuple[str, ...]) -> AnyArray:
-    """Return the classes as they were; they must be those the model names."""
+    """Return the original classes. They must have the names that the model knows."""
     try:
         dtype = np.dtype(str(encoded["dtype"]))
         if dtype.kind not in f"{_CLASS_KINDS}O":
@@ -164,7 +166,7 @@ def _decode(value: Any) -> Any:
         if "dict" in value:
             return {_decode(key): _decode(one) for key, one in value["dict"]}
         return np.array([_decode(one) for one in value["array"]], dtype=np.dtype(str(value["dtype"])))
-    except FormatError:  # of a value inside
+    except FormatError:  # the error of a nested value
         raise
     except RecursionError:
         raise FormatError("A parameter of the estimator is nested too deep.") from None

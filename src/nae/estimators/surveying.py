@@ -1,4 +1,4 @@
-"""The first pass over a scan: which column is what, and what stands in them."""
+"""The first pass over a scan: assign the columns to roles, and survey their values."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,20 +21,20 @@ __all__ = ["Surveyed", "reported", "survey_scan"]
 
 @dataclass(frozen=True, eq=False)
 class Surveyed:
-    """A scan that has been read once."""
+    """A scan after the first pass."""
 
     scan: Scan
-    """The scan as it is to be read again."""
+    """The scan for the second pass."""
     roles: Roles
     survey: Survey
-    """What all workers found."""
+    """The survey of all workers' rows."""
     n_own_rows: int
-    """The rows of this worker."""
+    """The number of rows of this worker."""
 
 
 @contextmanager
 def reported(scan: Scan, *, is_verbose: bool) -> Iterator[Scan]:
-    """Yield a scan that shows how far it was read, where that is wanted and nobody else shows it."""
+    """Yield the scan, with a progress bar if one is wanted and the scan does not report progress already."""
     with pass_bar(is_shown=is_verbose and scan.progress is None) as show:
         yield scan if show is None else scan.with_progress(show)
 
@@ -43,7 +43,7 @@ def survey_scan(given: Given, workers: Workers) -> Surveyed:
     """Read the files once, together with the other workers."""
     scan, roles, is_classes = given.X, _read_roles(given), given.target.has_classes
     n_rows = scan.count_rows()
-    if n_rows is not None:  # better said before the first pass than after it
+    if n_rows is not None:  # checked before the first pass, so that an error comes early
         check_space(n_rows * (3 * len(roles.features) + 20), scan.cache_folder)
     scan = scan if is_classes else scan.with_numbers(roles.target)
     scan = scan.with_numbers([*roles.offset, *((roles.weight,) if roles.weight else ())])
@@ -69,7 +69,7 @@ def survey_scan(given: Given, workers: Workers) -> Surveyed:
 
 
 def _survey_together(read: Callable[[], Findings], workers: Workers, *, is_classes: bool) -> tuple[Survey, int]:
-    """Survey this worker's rows and merge the findings of all workers. An error of one worker is raised by all."""
+    """Survey this worker's rows, and merge the findings of all workers. All workers raise an error of any of them."""
     own: Findings | NAEError
     try:
         own = read()
@@ -88,7 +88,7 @@ def _survey_together(read: Callable[[], Findings], workers: Workers, *, is_class
 
 
 def _read_roles(given: Given) -> Roles:
-    """Return which column of a scan is what."""
+    """Return the roles of the columns of a scan."""
     scan: Scan = given.X
 
     def names(value: Any, what: str) -> tuple[str, ...]:

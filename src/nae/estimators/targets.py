@@ -1,4 +1,4 @@
-"""Targets: what is learned, read from a table in memory, from a scan or from an evaluation set."""
+"""Read the target of a fit from a table in memory, from a scan, or from an evaluation set."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassTarget", "NumberTarget", "Target"]
 
-_OPTIONS = {"quantile": "quantile", "huber": "huber_delta", "tweedie": "tweedie_power"}  # the parameter of a loss
-_ROUNDING = 4 * np.finfo(np.float64).eps  # what subtracting offsets leaves of equal numbers, as a share of their size
+_OPTIONS = {"quantile": "quantile", "huber": "huber_delta", "tweedie": "tweedie_power"}  # by loss, its parameter
+_ROUNDING = (
+    4 * np.finfo(np.float64).eps
+)  # relative rounding error of a difference; less spread than this counts as none
 
 
 class Target(ABC):
-    """What an estimator learns, and how it is read; abstract."""
+    """The kind of target of an estimator, and how to read it; abstract."""
 
     has_classes: ClassVar[bool]
 
@@ -42,20 +44,20 @@ class Target(ABC):
 
     @abstractmethod
     def read(self, columns: Columns, y: Any, weight: Array, offset: Any) -> tuple[Rows, Task]:
-        """Return the rows, and what is to be learned from those of positive weight."""
+        """Return the rows, and the task that those of positive weight define."""
 
     @abstractmethod
     def read_again(self, y: Any, task: Task) -> AnyArray:
-        """Return the target of an evaluation set, in terms of the training target."""
+        """Return the target of an evaluation set, checked against the training target."""
 
     @abstractmethod
     def read_survey(self, survey: "Survey", roles: "Roles") -> Task:
-        """Return what is to be learned from a surveyed scan."""
+        """Return the task that a surveyed scan defines."""
 
 
 @dataclass(frozen=True, eq=False)
 class NumberTarget(Target):
-    """One number per row, or several."""
+    """The target of a regression: one number per row, or several."""
 
     given: NumberParameters
     has_classes = False
@@ -106,7 +108,7 @@ class NumberTarget(Target):
 
 @dataclass(frozen=True, eq=False)
 class ClassTarget(Target):
-    """One class per row, of two or more."""
+    """The target of a classification: one class per row, of two or more."""
 
     given: ClassParameters
     has_classes = True
@@ -148,7 +150,7 @@ class ClassTarget(Target):
         return self._task(survey.classes, total / total.sum(), each)
 
     def _task(self, labels: AnyArray, prior: Array, each: Array) -> Task:
-        """Return what is learned, starting from the shares of the classes, with the weight of each."""
+        """Return the task of a classification. The score starts at the shares of the classes."""
         names = tuple(str(label) for label in labels.tolist())
         if len(names) > 2 and self.given.positive_class is not None:
             raise ConfigError(
@@ -162,7 +164,7 @@ class ClassTarget(Target):
         return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names, labels, each)
 
     def _positive(self, classes: AnyArray) -> str:
-        """Return the name of the class, of two, that the model is to speak for."""
+        """Return the name of the class, of two, that the model shall speak for."""
         given, labels = self.given.positive_class, classes.tolist()
         found = [str(label) for label in labels if label == given or str(label) == str(given)]
         if given is not None and not found:
@@ -203,18 +205,18 @@ def _check_discrete(labels: AnyArray) -> None:
 
 
 def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
-    """Return where the score starts and how far it reaches: nowhere, where the target is constant."""
+    """Return the centre and the spread of the score. The spread is 0 if the target is constant."""
     spread = np.sqrt(moments.variance)
     is_constant = spread <= _ROUNDING * moments.size
     if is_scaled:
         return Scale(moments.mean, np.where(is_constant, 0.0, spread), moments.base)
-    # Beneath a logarithm the offset must be constant, too: its mean is then that of its exponentials.
+    # With a log link, a constant prediction needs a constant offset, too, whose mean is then that of its exponentials.
     is_constant &= np.isclose(moments.log_exposure, moments.level - moments.mean)
     return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))
 
 
 def _robust(scale: Scale, found: Sequence[tuple[float, float]]) -> Scale:
-    """Return a scale with medians and spreads that outliers do not move; a spread of 0 stays what it was."""
+    """Return a scale of medians and robust spreads. Where the robust spread is 0, the original spread is kept."""
     centre, spread = np.array(found).T
     return Scale(
         np.where(scale.spread > 0, centre, scale.centre),
