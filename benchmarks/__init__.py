@@ -1,1 +1,1 @@
-"""Measurements on real tables; not part of the package."""
+"""Measurements on real tables. They are not part of the package."""

@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    # Only the command that is asked for is imported: each needs other packages.
+    # Only the requested command is imported, because each command needs different packages.
     for name in words[:1] if words[:1] and words[0] in COMMANDS else COMMANDS:
         import_module(COMMANDS[name]).add_command(commands)
     given = parser.parse_args(words)

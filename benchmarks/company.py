@@ -1,7 +1,7 @@
-"""Company for a server under load: clients that hold connections, in a process of their own.
+"""Company for a server under load: idle and slow clients that hold connections, in a separate process.
 
-Idle ones open a connection and send nothing, or half a head; slow ones send the end of a small request byte by byte,
-within the deadlines, and read the answer as slowly. A connection that the server ends is opened again.
+Idle clients open a connection and send nothing, or half a head. Slow clients send the end of a small request byte by
+byte, within the deadlines, and read the answer as slowly. If the server closes a connection, the client opens another.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ import numpy as np
 
 __all__ = ["Company", "Seen", "company"]
 
-_LAST_BYTES = 12  # of a slow request, which are sent one by one
-_PAUSE = 0.3  # seconds between two of them
+_LAST_BYTES = 12  # bytes of a slow request that are sent one by one
+_PAUSE = 0.3  # seconds between two such bytes
 _READ = 32  # bytes a slow client reads at a time
 
 
 @dataclass(frozen=True)
 class Company:
-    """How many hold connections."""
+    """The numbers of idle and slow clients."""
 
     n_idle: int
     n_slow: int
@@ -31,18 +31,18 @@ class Company:
 
 @dataclass
 class Seen:
-    """What became of them."""
+    """What happened to the clients."""
 
     n_idle_ended: int = 0
-    """Idle connections that the server ended, which it should."""
+    """Number of idle connections that the server closed, as it should."""
     n_slow_answered: int = 0
     n_slow_dropped: int = 0
-    """Slow requests that were within the deadlines and yet got no answer, or another than 200."""
+    """Number of slow requests within the deadlines that got no answer, or another status than 200."""
 
 
 @contextmanager
 def company(port: int, request: bytes, given: Company) -> Iterator[Seen]:
-    """Hold connections to a server of this machine for the length of a block; what was seen is known after it."""
+    """Hold connections to a server on this machine during a block. The result is complete after the block."""
     command = [sys.executable, "-m", "benchmarks.company", str(port), str(given.n_idle), str(given.n_slow)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
@@ -55,7 +55,7 @@ def company(port: int, request: bytes, given: Company) -> Iterator[Seen]:
             raise RuntimeError("the company did not come")
         yield seen
     finally:
-        found, _ = process.communicate(timeout=30)  # which closes its input, and ends it
+        found, _ = process.communicate(timeout=30)  # closing its input ends the process
     for name, value in json.loads(found).items():
         setattr(seen, name, value)
 
@@ -70,7 +70,7 @@ async def _hold(port: int, request: bytes, given: Company) -> None:
     for _ in tasks:
         await arrived.acquire()
     print("ready", flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)  # until it is closed
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)  # until stdin is closed
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -78,7 +78,7 @@ async def _hold(port: int, request: bytes, given: Company) -> None:
 
 
 async def _idle(port: int, sent: bytes, seen: Seen, arrived: asyncio.Semaphore) -> None:
-    """Hold a connection without asking, for ever."""
+    """Hold a connection without sending a request, for ever."""
     while True:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
@@ -90,7 +90,7 @@ async def _idle(port: int, sent: bytes, seen: Seen, arrived: asyncio.Semaphore) 
 
 
 async def _slow(port: int, request: bytes, seen: Seen, arrived: asyncio.Semaphore, *, wait: float) -> None:
-    """Ask slowly, for ever."""
+    """Send slow requests, for ever."""
     while True:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         arrived.release()

@@ -1,7 +1,7 @@
-"""What a fit costs against rows, features, experts and members, as a table and a picture.
+"""Measure the cost of a fit against rows, features, experts and members, as a table and a picture.
 
-Along features, experts and members single training steps are timed; along rows, whole epochs with everything around
-them. What is computed from these (an epoch, the longest fit) is marked as such.
+Along features, experts and members, single training steps are timed. Along rows, whole epochs are timed, including
+everything around them. Numbers that are computed from these (an epoch, the longest fit) are marked as computed.
 """
 
 import argparse
@@ -23,7 +23,7 @@ __all__ = ["Measured", "Point", "add_command", "measure_rows", "measure_steps", 
 
 AXES = ("rows", "features", "experts", "members")
 N_STEPS = 4
-"""Steps of an epoch where single steps are timed; the first of three epochs warms up."""
+"""Steps per epoch when single steps are timed. The first of three epochs is the warm-up."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,19 @@ class Point:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a point costs; None is not measured, and ``reason`` says why."""
+    """The cost of a point. None means not measured, and ``reason`` says why."""
 
     point: Point
     device: str = ""
     gate: str = ""
     batch_size: int = 0
     most_steps: int = 0
-    """Steps of the longest fit the defaults allow; most fits stop earlier."""
+    """Number of steps of the longest fit that the defaults allow. Most fits stop earlier."""
     step_seconds: float | None = None
     epoch_seconds: float | None = None
-    """Measured along rows, computed from the step elsewhere."""
+    """Measured along rows; computed from the step elsewhere."""
     encode_seconds: float | None = None
-    """Everything in a fit that is not training: cells before, tables and statistics after."""
+    """Time of a fit outside training: encoding before it, tables and statistics after it."""
     predict_seconds: float | None = None
     memory_mb: float | None = None
     foreign_load: float | None = None
@@ -70,7 +70,7 @@ class Measured:
 
 
 def points() -> Iterator[Point]:
-    """Yield what is measured; the axes whose last points take longest come last."""
+    """Yield the points to measure. Axes whose last points take longest come last."""
     yield from (Point("experts", n_experts=n) for n in (2, 4, 8, 16, 32))
     yield from (Point("members", n_members=n) for n in (1, 2, 4, 8, 16))
     yield from (Point("features", n_features=n) for n in (8, 32, 128, 512))
@@ -81,10 +81,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to a command line."""
     parser = commands.add_parser("cost", help="cost against rows, features, experts, members", description=__doc__)
     parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of torch; all processors unless given")
-    parser.add_argument("--time-budget", default="5m", help="begin no further measurement after so long")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="torch threads; default: all processors")
+    parser.add_argument("--time-budget", default="5m", help="start no further measurement after this time")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/cost.json"), help="the measurements")
-    parser.add_argument("--draw-only", action="store_true", help="page and picture from measurements that exist")
+    parser.add_argument("--draw-only", action="store_true", help="make page and picture from old measurements")
     parser.set_defaults(run=run_cost)
 
 
@@ -147,7 +147,7 @@ def measure_rows(point: Point, device: str) -> Measured:
 
 
 def _settings(point: Point, device: str) -> Measured:
-    """Return what the defaults choose for these sizes."""
+    """Return the settings that the defaults choose for these sizes."""
     from nae import NAERegressor
     from nae.estimators.settings import resolve
     from nae.parameters import Parameters
@@ -165,7 +165,7 @@ def _settings(point: Point, device: str) -> Measured:
 
 
 def _measure(point: Point, device: str, threads: int) -> Measured:
-    """Measure one point; it has this process to itself."""
+    """Measure one point in a process of its own."""
     import torch
 
     torch.set_num_threads(threads)

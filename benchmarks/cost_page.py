@@ -1,4 +1,4 @@
-"""The page and the picture of what a fit costs."""
+"""The page and the picture of the cost of a fit."""
 
 import json
 from pathlib import Path
@@ -109,7 +109,7 @@ def draw(found: list[Measured], path: Path) -> None:
         _dress(panel, axis, chosen)
     steps = [1e3 * each.step_seconds for each in found if each.point.axis != "rows" and each.step_seconds]
     for panel in panels[1:] if steps else ():
-        panel.set_ylim(min(steps) / 1.5, max(steps) * 2)  # the same scale, to be compared
+        panel.set_ylim(min(steps) / 1.5, max(steps) * 2)  # the same scale, so that panels can be compared
     figure.savefig(path)
 
 

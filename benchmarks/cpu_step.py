@@ -1,10 +1,10 @@
-"""What a training step costs on a CPU.
+"""Measure the time of a training step on a CPU.
 
 Run as a module::
 
     python -m benchmarks.cpu_step --out benchmarks/results/cpu_step.json
 
-Sizes are those that the defaults give some tables of the suite.
+The sizes are those that the defaults choose for some tables of the suite.
 """
 
 import argparse
@@ -30,13 +30,13 @@ def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--steps", type=int, default=40, help="steps measured of each")
+    parser.add_argument("--steps", type=int, default=40, help="number of steps to measure per table")
     parser.add_argument("--out", type=Path, default=None)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     table = []
     for name, size in SIZES.items():
-        # Three epochs: the first warms up.
+        # Three epochs, the first of which is the warm-up.
         setup = {**size, "n_rows": given.steps * size["batch_size"], "n_members": 8, "gate_rank": 32, "n_epochs": 3}
         milliseconds = 1e3 * step_seconds(**setup, device="cpu")
         table.append({"table": name, **size, "ms": milliseconds})

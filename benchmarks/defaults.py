@@ -1,7 +1,7 @@
-"""Other settings against the defaults, on several splits and seeds: what the defaults were chosen by.
+"""Compare other settings with the defaults, on several splits and seeds. The defaults were chosen this way.
 
-A setting is parameters of the estimators with commas between them, such as ``n_experts=16,hidden_dim=64``; those of
-the training behind them begin with ``training.``, such as ``training.cooldown=0.5``.
+A setting is a list of parameters of the estimators, such as ``n_experts=16,hidden_dim=64``. Names that begin with
+``training.`` change the training configuration, such as ``training.cooldown=0.5``.
 """
 
 import argparse
@@ -28,12 +28,12 @@ __all__ = ["Trial", "add_command", "changes", "read_setting", "render_changes"]
 
 NAME = "defaults"
 TRAINING = "training."
-N_QUICK = 10  # so many tables take a minute or two each; the others are to be named
+N_QUICK = 10  # this many tables take a minute or two each; others run if they are named
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One fit: the seed of the split is one thing, that of the fit another."""
+    """One fit, with separate seeds for the split and for the fit."""
 
     dataset: str
     split: int
@@ -41,19 +41,19 @@ class Trial:
     setting: str
     device: str
     version: str
-    """Ours: the defaults of another one are others."""
+    """The version of this library, because other versions have other defaults."""
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to a command line."""
     parser = commands.add_parser(NAME, help="other settings against the defaults", description=__doc__)
     parser.add_argument("settings", nargs="+", help="n_experts=16,hidden_dim=64 training.cooldown=0.5 …")
-    parser.add_argument("--datasets", help="names with commas between them; the ten smallest unless given")
-    parser.add_argument("--splits", type=int, default=2, help="how many; the first is that of the suite")
-    parser.add_argument("--seeds", type=int, default=2, help="fits of every split")
+    parser.add_argument("--datasets", help="comma-separated names; default: the ten smallest")
+    parser.add_argument("--splits", type=int, default=2, help="number of splits; the first is that of the suite")
+    parser.add_argument("--seeds", type=int, default=2, help="number of fits per split")
     parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
-    parser.add_argument("--workers", type=int, default=1, help="fits at a time, each with one thread")
-    parser.add_argument("--store", type=Path, default=Path("runs/defaults.jsonl"), help="what is there is not repeated")
+    parser.add_argument("--workers", type=int, default=1, help="number of parallel fits, each with one thread")
+    parser.add_argument("--store", type=Path, default=Path("runs/defaults.jsonl"), help="file of finished fits")
     parser.set_defaults(run=run_defaults)
 
 
@@ -62,7 +62,7 @@ def run_defaults(given: argparse.Namespace) -> None:
     names = given.datasets.split(",") if given.datasets else [one.name for one in DATASETS[:N_QUICK]]
     settings = ["", *given.settings]
     for text in settings:
-        read_setting(text)  # errors first
+        read_setting(text)  # so that errors come first
     version = own_version()
     asked = [
         Trial(dataset_named(name).name, split, seed, text, given.device, version)
@@ -99,7 +99,7 @@ def fit(trial: Trial) -> Result[Trial]:
     report = score(Report(trial.dataset, trial.setting, "done"), split, predicted)
     metric = split.dataset.metric
     value = report.score(metric.name)
-    assert value is not None  # it has just been scored
+    assert value is not None  # not None, because it has just been scored
     return Result(trial, metric.error(value), seconds)
 
 
@@ -115,7 +115,7 @@ def changes(results: Iterable[Result[Trial]]) -> dict[str, dict[str, list[float]
 
 
 def render_changes(results: list[Result[Trial]]) -> str:
-    """Return a table: percent of the defaults' error, with standard errors; less is better."""
+    """Return a table of errors in percent of the defaults' error, with standard errors. Lower is better."""
     found = changes(results)
     names = list(dict.fromkeys(result.trial.dataset for result in results))
     rows = []
@@ -135,7 +135,7 @@ def _cell(values: list[float]) -> str:
 
 
 def read_setting(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parameters of the estimator and those of its training; none are the defaults."""
+    """Return the parameters of the estimator and those of its training; empty for the defaults."""
     found = dict(_assignment(part) for part in text.split(",") if part)
     training = {name.removeprefix(TRAINING): found.pop(name) for name in list(found) if name.startswith(TRAINING)}
     return found, training

@@ -1,4 +1,4 @@
-"""Durations as people write them."""
+"""Read durations such as 90s."""
 
 import re
 

@@ -1,8 +1,8 @@
-"""What explanations cost: ``python -m benchmarks.explain_speed``.
+"""Measure the time of explanations: ``python -m benchmarks.explain_speed``.
 
-A global explanation, local ones of up to 40,000 rows, a pair and a three-way view of a Housing model with the default
-sizes (8 features, 8 experts, 8 members); the same for 280 features. Tables are random: costs do not depend on what was
-learned, and nothing has to be trained.
+It times a global explanation, local explanations of up to 40,000 rows, a pair and a three-way view, for a model with 8
+features, 8 experts and 8 members, and for one with 280 features. The tables of the models are random, so nothing must
+be trained: times do not depend on what was learned.
 """
 
 import time
@@ -51,7 +51,7 @@ def _seconds(call: Callable[[TableModel, Columns], object], model: TableModel, r
 
 
 def _best(call: Callable[[], object]) -> float:
-    """Return the best of three: others may use the machine."""
+    """Return the shortest of three times, because other processes may use the machine."""
     found = []
     for _ in range(3):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The pictures under docs/gallery, from real tables: ``python -m benchmarks.gallery``.
+"""Draw the pictures in docs/gallery from real tables: ``python -m benchmarks.gallery``.
 
 Reads Housing, Income, Bike, Letter and Telco from the folder ``$NAE_DATA``. Models are kept in ``runs/gallery``, so
 that a second call only draws.
@@ -30,7 +30,7 @@ RENTALS = "rentals per hour"
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn picture: its file, what it shows, and the call that makes it."""
+    """A picture: its file, its caption, and the call that draws it."""
 
     name: str
     caption: str
@@ -48,11 +48,11 @@ class Table:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Fit what is not there yet, draw everything, write the page."""
+    """Fit the missing models, draw all pictures, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gallery", description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("docs/gallery"))
     parser.add_argument("--models", type=Path, default=Path("runs/gallery"))
-    parser.add_argument("--only", default="", help="draw the pictures whose name begins so")
+    parser.add_argument("--only", default="", help="draw only the pictures whose name begins with this text")
     given = parser.parse_args(arguments)
     mpl.use("Agg")
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -296,7 +296,7 @@ def _read(name: str, classes: dict[int, str] | None) -> tuple[pd.DataFrame, pd.S
 
 
 def _fitted(folder: Path, name: str, estimator: Any, *, classes: dict[int, str] | None = None, tag: str = "") -> Table:
-    """Return a table and its model: from the folder, or fitted now."""
+    """Return a table and its model, from the folder or newly fitted."""
     X, y = _read(name, classes)
     path = folder / f"{tag or name}.nae"
     if not path.exists():
@@ -307,7 +307,7 @@ def _fitted(folder: Path, name: str, estimator: Any, *, classes: dict[int, str] 
 
 
 def _path(folder: Path, table: Table) -> list[FrontierPoint]:
-    """Return the path of additivity='auto', kept beside the models."""
+    """Return the path of additivity='auto', which is stored next to the models."""
     path = folder / "housing.path.json"
     if not path.exists():
         estimator = NAERegressor(additivity="auto", random_state=0).fit(table.X, table.y)

@@ -1,4 +1,4 @@
-"""Rows per second of training on a million rows of 90 features, the shape of the Year table, and what precision costs.
+"""Measure training speed on a million rows of 90 features, the shape of the Year table, with several precisions.
 
 Run as a module, on every device that is to be compared; each run replaces its own device's part of the results::
 
@@ -6,8 +6,8 @@ Run as a module, on every device that is to be compared; each run replaces its o
     python -m benchmarks.gpu_rows --device cpu --rows 16384 --seeds 1 --epochs 2
 
 A network of 8 experts and 8 members is trained with three precisions on the same rows with several seeds, so that a
-difference between precisions can be held against the noise between seeds; other sizes, the defaults for so many rows
-among them, are timed over a few steps. Everything in a step counts: choosing
+difference between precisions can be compared with the noise between seeds. Other sizes, including the defaults for so
+many rows, are timed over a few steps. Everything in a step counts: choosing
 the rows, forward, backward, optimiser. The rows are generated: one half of the variance is main effects and pairs,
 the other noise.
 """
@@ -54,7 +54,7 @@ class Official:
     gigabytes_512: float = 37.6
 
     def rows_per_second(self, n_features: int) -> float:
-        """Return what the line gives for one model."""
+        """Return the seconds of a step for one model, according to that line."""
         slope = (self.seconds_512 - self.seconds_32) / (512 - 32)
         return self.batch_size / (self.seconds_32 + slope * (n_features - 32))
 
@@ -68,7 +68,7 @@ OFFICIAL = Official()
 
 @dataclass(frozen=True)
 class Run:
-    """One training, and what came of it."""
+    """One training and its result."""
 
     precision: str
     n_experts: int
@@ -78,16 +78,16 @@ class Run:
     hidden_dim: int = 32
     rows_per_second: float | None = None
     rmse: float | None = None
-    """On test rows, in float32, of the members' mean."""
+    """RMSE of the members' mean on test rows, in float32."""
     memory_gb: float | None = None
-    """The most the device held."""
+    """Peak memory of the device."""
     reason: str = ""
-    """Why there is no result."""
+    """The reason if there is no result."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows on the device, and what a network for them needs."""
+    """The rows on the device, and everything that a network for them needs."""
 
     rows: TrainingRows
     test: TrainingRows
@@ -116,7 +116,7 @@ def make_problem(n_rows: int, device: torch.device) -> Problem:
 
 
 def measure(run: Run, problem: Problem, *, n_epochs: int, n_rows: int | None = None) -> Run:
-    """Train once and return the run with what it gave; out of memory is a result too."""
+    """Train once and return the run with its result. Running out of memory is a result, too."""
     rows = problem.rows
     if n_rows is not None and n_rows < len(rows):
         rows = rows.take(torch.arange(n_rows, device=rows.weight.device))
@@ -155,16 +155,16 @@ def _train(run: Run, rows: TrainingRows, inputs: np.ndarray[Any, Any], n_epochs:
     training = replace(settings.training, n_folds=None)  # no row is held out
     history = train(network, rows, None, make_loss("squared"), training, generator=generator)
     seconds = history.column("seconds")
-    return network, float(seconds[-1] - seconds[0])  # the first epoch warms up and captures the graph
+    return network, float(seconds[-1] - seconds[0])  # the first epoch is the warm-up and captures the graph
 
 
 @contextmanager
 def _precision(name: str) -> Iterator[None]:
-    """Compute products in another precision for a block."""
+    """Compute products in another precision within a block."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
     try:
-        # Cached casts would be those of the first step's weights in all the others.
+        # Cached casts would keep the weights of the first step for all steps.
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=name == "bfloat16", cache_enabled=False):
             yield
     finally:
@@ -183,8 +183,8 @@ def _rmse(network: Network, test: TrainingRows) -> float:
 
 
 def _runs(device: str, n_seeds: int, *, has_batches: bool) -> Iterator[tuple[Run, bool]]:
-    """Yield what is measured, and whether its score is wanted: that takes a whole training."""
-    yield Run("float32", 4, 1, 512), False  # the size the official implementation was measured at
+    """Yield the runs to measure, and whether the score is wanted, which takes a whole training."""
+    yield Run("float32", 4, 1, 512), False  # the size at which the official implementation was measured
     yield Run("float32", 16, 8, 1_024, hidden_dim=64), False  # the defaults for a million rows
     for batch_size in BATCHES if has_batches else ():
         yield Run("float32", 8, 8, batch_size), False
@@ -198,10 +198,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=tuple(PRECISIONS), default="cuda")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--epochs", type=int, default=4, help="of the trainings whose score is measured")
+    parser.add_argument("--epochs", type=int, default=4, help="epochs of the trainings whose score is measured")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2, help="of torch on the CPU")
-    parser.add_argument("--budget", type=float, default=200, help="begin no further training after so many seconds")
+    parser.add_argument("--threads", type=int, default=2, help="number of torch threads on the CPU")
+    parser.add_argument("--budget", type=float, default=200, help="start no further training after this many seconds")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/gpu_rows.json"))
     given = parser.parse_args()
     torch.set_num_threads(given.threads)

@@ -1,4 +1,4 @@
-"""What one training step costs, for the sizes the official implementation was measured at.
+"""Measure the time of a training step, for the sizes at which the official implementation was measured.
 
 Run as a module::
 
@@ -39,7 +39,7 @@ def step_seconds(
     gate_rank: int = 64,
     n_knots: int = 128,
 ) -> float:
-    """Return the seconds of one step, everything included, after the first epoch."""
+    """Return the seconds of one step, including everything around it, after the first epoch."""
     random = np.random.default_rng(0)
     X = random.standard_normal((n_rows, n_features))
     columns = Columns(tuple(X.T))

@@ -1,4 +1,4 @@
-"""What a run took from the machine, and what others took meanwhile."""
+"""Measure what a run used of the machine, and what other processes used meanwhile."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ _PROC = Path("/proc")
 
 
 def describe(device: str = "cpu") -> str:
-    """Return the machine in a few words, with its GPU if that is where networks are trained."""
+    """Return a short description of the machine, with its GPU if networks are trained there."""
     version = platform.python_version()
     found = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors, Python {version}"
     if device.startswith("cuda"):
@@ -25,22 +25,22 @@ def describe(device: str = "cpu") -> str:
 
 
 def peak_memory_mb() -> float:
-    """Return the largest memory of this process so far, plus that of every worker it has."""
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
+    """Return the peak memory of this process so far, plus that of each of its workers."""
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, kilobytes elsewhere
     here, ended = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     workers = sum(_peak_kilobytes(worker) for worker in _workers())
     return (here * unit + max(workers * 1024, ended * unit)) / 1e6
 
 
 def processor_seconds() -> float:
-    """Return the processor time of this process and its workers so far: what a fit costs, however busy the machine."""
+    """Return the processor time of this process and its workers so far, which hardly depends on other processes."""
     ours = os.times()
     workers = sum(worker.ticks for worker in _workers()) / os.sysconf("SC_CLK_TCK")
     return ours.user + ours.system + ours.children_user + ours.children_system + workers
 
 
 class ForeignLoad:
-    """How busy other processes keep the machine: all processor time spent, less our own. Linux only."""
+    """The load of other processes: all processor time minus our own. Linux only."""
 
     def __init__(self) -> None:
         self._start = _foreign_seconds()
@@ -71,9 +71,9 @@ def _workers() -> Iterator[_Process]:
     """Yield the living children of this process."""
     for path in _PROC.glob("[0-9]*/stat"):
         try:
-            # The name of a program may hold blanks; what follows its closing bracket does not.
+            # The name of a program may contain blanks, but the text after its closing bracket does not.
             rest = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
         process = _Process(path.parent, parent=int(rest[1]), ticks=int(rest[11]) + int(rest[12]))
         if process.parent == os.getpid():

@@ -1,12 +1,12 @@
-"""Prediction speed against LightGBM and EBM: one process, the same rows and cores, reported as ratios.
+"""Compare the speed of predictions with LightGBM and EBM: in one process, on the same rows and cores, as ratios.
 
     NAE_DATA=folder python -m benchmarks.predict_speed
 
-Models are fitted once and kept under ``runs/predict_speed`` (not part of the repository). EBM is fitted with
-few rounds, rows and bags: the speed of its predictions depends on its terms, not on how long it was fitted.
-Tasks take turns and the fastest of their rounds counts, so that whatever else the machine does falls on all and
-then on none: first bound to one core, by processor time, which hardly depends on the load; then on all cores, by the
-clock, which does. The page is ``benchmarks/results/predict_speed.md``; the README's table is a part of it.
+Models are fitted once and kept under ``runs/predict_speed`` (not part of the repository). EBM is fitted with few
+rounds, rows and bags, because the speed of its predictions depends only on its terms. Tasks take turns and the fastest
+round of each counts, which reduces the influence of other processes. First, all tasks are bound to one core and
+measured by processor time, which hardly depends on the load. Then they use all cores and are measured by the clock. The
+page is ``benchmarks/results/predict_speed.md``; the README's table is a part of it.
 """
 
 import os
@@ -30,7 +30,7 @@ from benchmarks.readme import put
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / "runs" / "predict_speed"
 RESULT = ROOT / "benchmarks" / "results" / "predict_speed.md"
-ROUNDS = range(5, 26)  # as many as fit into BUDGET seconds
+ROUNDS = range(5, 26)  # as many rounds as fit into BUDGET seconds
 BUDGET = 30
 BATCH = 10_000
 PEERS = ("LightGBM", "EBM")
@@ -38,7 +38,7 @@ PEERS = ("LightGBM", "EBM")
 
 @dataclass(frozen=True)
 class Timing:
-    """The fastest of a task's rounds, in microseconds a row: processor time on one core, the clock on all."""
+    """The fastest round of a task, in microseconds per row: processor time on one core, clock time on all cores."""
 
     one_core: float
     all_cores: float
@@ -46,13 +46,13 @@ class Timing:
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured on one table."""
+    """The measurements on one table."""
 
     table: str
     n_trees: int
     model: str
     times: dict[str, Timing]
-    difference: float  # largest between kernel and numpy, of the largest score
+    difference: float  # largest difference of kernel and numpy, as a share of the largest score
 
 
 def housing() -> tuple[Any, Any]:
@@ -109,7 +109,7 @@ def forest(name: str, X: Any, y: Any) -> Any:
 
 
 def rounds(tasks: dict[str, Callable[[], Any]], clock: Callable[[], float]) -> dict[str, float]:
-    """Return the fastest round of every task in microseconds a row, all tasks taking turns."""
+    """Return the fastest round of every task in microseconds per row. Tasks take turns."""
     for task in tasks.values():
         task()
     best = dict.fromkeys(tasks, np.inf)
@@ -126,7 +126,7 @@ def rounds(tasks: dict[str, Callable[[], Any]], clock: Callable[[], float]) -> d
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Bind this thread, and those it starts, to one core."""
+    """Bind this thread, and threads that it starts, to one core."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
@@ -137,7 +137,9 @@ def one_core() -> Iterator[None]:
 
 def measure(name: str, X: Any, y: Any, **params: Any) -> Found:
     """Measure all models on one table."""
-    order = np.random.default_rng(0).permutation(len(X))  # tables come sorted; early stopping needs a fair sample
+    order = np.random.default_rng(0).permutation(
+        len(X)
+    )  # the table is sorted, but early stopping needs a random sample
     X, y = X.iloc[order].reset_index(drop=True), y[order]
     model = fitted(name, X, y, **params)
     fast = model.compile()
@@ -174,7 +176,7 @@ def one_row(model: nae.TableModel, record: dict[str, Any]) -> tuple[float, float
 
 
 def first_call(path: Path, record: dict[str, Any]) -> tuple[float, float]:
-    """Return seconds and work from Python's first import to a prediction, the least of some fresh processes."""
+    """Return clock and processor seconds from the first import to a prediction, the minimum of some processes."""
     code = "import time; start = time.perf_counter(), time.process_time(); import nae; "
     code += f"nae.load({str(path)!r}).predict({record!r}); "
     code += "print(time.perf_counter() - start[0], time.process_time() - start[1])"
@@ -184,7 +186,7 @@ def first_call(path: Path, record: dict[str, Any]) -> tuple[float, float]:
 
 
 def memory(model: nae.TableModel, X: Any) -> tuple[float, float]:
-    """Return the peak memory in MB after a million rows and after ten, predicted in batches."""
+    """Return the peak memory in MB after predicting one million rows and ten million rows, in batches."""
     batch = X.to_numpy()[np.arange(100_000) % len(X)]
     fast = model.compile()
     peaks = []

@@ -1,4 +1,4 @@
-"""Generated parts of the README, each between two marks that name the benchmark it comes from."""
+"""Replace generated parts of the README. Each stands between two marks that name its benchmark."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 
 
 def put(name: str, text: str, path: Path = README) -> None:
-    """Replace what stands between the marks of ``name``."""
+    """Replace the text between the marks of ``name``."""
     start, end = f"<!-- {name}: start -->", f"<!-- {name}: end -->"
     before = path.read_text()
     if start not in before or end not in before:

@@ -1,6 +1,6 @@
-"""One run, in a process of its own: fit, predict, score, report.
+"""Carry out one run in a process of its own: fit, predict, score and report.
 
-A process of its own has its own peak of memory, leaves nothing warm for the next run, and may crash alone.
+A separate process has its own peak memory, does not warm up anything for the next run, and may crash without harm.
 """
 
 import argparse
@@ -29,13 +29,13 @@ __all__ = ["execute", "main", "measure", "own_version"]
 
 N_PREDICTIONS = 3
 MEASURED_ROWS = 20_000
-"""Additivity is measured on at most so many test rows."""
+"""Largest number of test rows on which additivity is measured."""
 
 
 def execute(config: RunConfig, store: Store, *, limit_seconds: float | None = None) -> Report:
-    """Carry a run out in a new process and keep its report, whatever becomes of it.
+    """Carry out a run in a new process, and keep its report whether it succeeds or fails.
 
-    The process that starts it should be a light one: the peak of a child begins at its parent's size.
+    The starting process should be small, because the peak memory of a child starts at its parent's size.
     """
     store.begin(config)
     command = [sys.executable, "-m", "benchmarks.run", str(store.root), config.suite, config.dataset, config.model]
@@ -56,7 +56,7 @@ def execute(config: RunConfig, store: Store, *, limit_seconds: float | None = No
 
 
 def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32] | None]:
-    """Fit and predict here and now; return the report and the influence of every test row on the error."""
+    """Fit and predict in this process. Return the report, and the influence of every test row on the error."""
     entry = entry_named(config.model)
     blank = Report(config.dataset, config.model, "unavailable", threads=config.threads, load_average=os.getloadavg()[0])
     try:
@@ -90,7 +90,7 @@ def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Carry out the run whose folder holds a configuration."""
+    """Carry out the run whose configuration is in a folder."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("store", type=Path)
     parser.add_argument("suite")
@@ -137,17 +137,17 @@ def _versions(modules: tuple[str, ...]) -> dict[str, str]:
 
 
 def own_version() -> str:
-    """Return our version with the commit of this checkout: between two versions, models change."""
+    """Return our version with the commit of this checkout, because models change between versions."""
     return f"{nae.__version__} {_commit()}".strip()
 
 
 def _commit() -> str:
-    """Return the commit of this checkout; nothing where it is none."""
+    """Return the commit of this checkout; empty if this is not a checkout."""
     root = Path(__file__).parents[1]
     try:
         command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:  # no git here
+    except OSError:  # git is not installed
         return ""
     return ended.stdout.strip()
 

@@ -1,8 +1,8 @@
-"""Whether another commit fits the same models, bit for bit: ``python -m benchmarks.same_bits COMMIT``.
+"""Check whether another commit fits the same models, bit for bit: ``python -m benchmarks.same_bits COMMIT``.
 
-A restructuring must not change what is learned. Small tables of every kind are fitted by the code of this checkout and
-by that of ``COMMIT``, on this machine and one thread, and contributions, bounds and validation losses are compared.
-No fingerprint is stored: bits differ from one kind of processor to the next.
+A restructuring must not change what is learned. The code of this checkout and the code of ``COMMIT`` fit small tables
+of every kind, on this machine with one thread. Contributions, bounds and validation losses must be equal. No
+fingerprints are stored, because bits differ between kinds of processors.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Case:
-    """A table, and how it is fitted."""
+    """A table, and the estimator that fits it."""
 
     kind: str
     n_rows: int = 400
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def _fingerprints(tree: Path, only: str) -> dict[str, str]:
-    """Return the fingerprints of all cases, fitted by the code of a checkout; this file says what is fitted."""
+    """Return the fingerprints of all cases, fitted by the code of a checkout. The cases are those of this file."""
     environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, str(Path(__file__)), "--only", only], env=environment, stdout=subprocess.PIPE, check=True
@@ -98,7 +98,7 @@ def _fingerprints(tree: Path, only: str) -> dict[str, str]:
 
 
 def fingerprint(case: Case) -> str:
-    """Fit a case and return a hash of all that was learned."""
+    """Fit a case and return a hash of everything that was learned."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         estimator, X = _FITS[case.kind](case)

@@ -1,8 +1,8 @@
-"""Scores, and how much every test row moves them.
+"""Compute scores, and the influence of every test row on them.
 
-A score of a few thousand rows is itself uncertain. The influence of a row is what it adds to the error, to first
-order: the error is nearly the mean of the influences, and two models tested on the same rows differ clearly if their
-errors differ by more than twice the standard error of the mean difference of their influences.
+A score on a few thousand rows is uncertain. The influence of a row is its first-order effect on the error: the error is
+approximately the mean of the influences. Two models on the same test rows differ clearly if their errors differ by more
+than twice the standard error of the mean difference of their influences.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ def score(report: Report, split: Split, predicted: NDArray[Any]) -> Report:
 
 
 def influence(split: Split, predicted: NDArray[Any]) -> NDArray[np.float32]:
-    """Return what every test row adds to the error (RMSE, 1 - AUC, 1 - accuracy), less their mean."""
+    """Return the influence of every test row on the error (RMSE, 1 - AUC, 1 - accuracy), minus the mean influence."""
     y = split.test.y
     if split.dataset.task == "regression":
         squares = (predicted - y) ** 2
@@ -49,7 +49,7 @@ def standard_error(first: NDArray[np.float32], second: NDArray[np.float32]) -> f
 
 
 def _placements(is_positive: NDArray[np.bool_], predicted: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the share of the other class that a row is on the right side of, centred and weighted by class.
+    """Return the placement of each row: the share of the other class on its correct side, centred, weighted by class.
 
     After DeLong, DeLong and Clarke-Pearson (1988): the AUC is the mean of the placements of either class.
     """
@@ -64,6 +64,6 @@ def _placements(is_positive: NDArray[np.bool_], predicted: NDArray[Any]) -> NDAr
 
 
 def _mid_ranks(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the ranks from 1 on, where equal values share theirs."""
+    """Return the ranks from 1 on. Equal values share their mean rank."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place], dtype=np.float64)

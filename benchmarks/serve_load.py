@@ -1,9 +1,9 @@
-"""The server under load: ``python -m benchmarks.serve_load --data FOLDER``.
+"""Measure the server under load: ``python -m benchmarks.serve_load --data FOLDER``.
 
-A Housing model of the default sizes behind ``nae serve``, and a LightGBM forest, early-stopped on the same rows, behind
-a plain FastAPI application, under the same uvicorn. The two are asked in turns by the same client; every answer is
-compared with the model's own prediction. Then ``nae serve`` is asked alone and in company: beside clients that are
-idle or slow. Results go to ``benchmarks/results/serve_load.md``.
+A Housing model of the default sizes is served by ``nae serve``, and an early-stopped LightGBM forest by a plain FastAPI
+application under the same uvicorn. The same client asks both in turns, and compares every answer with the model's own
+prediction. Then ``nae serve`` is asked alone, and in the company of idle and slow clients. The results go to
+``benchmarks/results/serve_load.md``.
 """
 
 import argparse
@@ -27,20 +27,20 @@ from benchmarks.machine import ForeignLoad, describe
 
 RESULTS = Path(__file__).parent / "results" / "serve_load.md"
 FOREST = "LightGBM, plain FastAPI"
-N_BODIES = 64  # different requests, asked over and over
-LONGER = 3  # times, in company: idle clients are ended after ten seconds
+N_BODIES = 64  # number of different requests, which are sent repeatedly
+LONGER = 3  # factor of the length in company, because idle clients are ended after ten seconds
 Predict = Callable[[Any], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Load:
-    """What one server was asked and how it did."""
+    """The load on one server and the results."""
 
     seconds: list[float]
     wall: float
     n_wrong: int
     n_dropped: int = 0
-    """Requests whose connection ended before the answer."""
+    """Number of requests whose connection ended before the answer."""
 
     @property
     def rate(self) -> float:
@@ -51,7 +51,7 @@ class Load:
 
 
 def main() -> None:
-    """Train both models, load both servers in turns, and write the table."""
+    """Train both models, measure both servers in turns, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, required=True, help="folder of housing.parquet")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of one load")
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--idle", type=int, default=200, help="clients that ask nothing, in company")
     parser.add_argument("--slow", type=int, default=200, help="clients that ask byte by byte, in company")
-    parser.add_argument("--forest", type=Path, help=argparse.SUPPRESS)  # the plain server's own process
+    parser.add_argument("--forest", type=Path, help=argparse.SUPPRESS)  # this is the process of the plain server
     given = parser.parse_args()
     if given.forest is not None:
         serve_forest(given.forest)
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def prepare(path: Path, folder: Path) -> tuple[Any, dict[str, Predict], int]:
-    """Train both models; answer times depend on their sizes, so the network trains for a few epochs only."""
+    """Train both models. Response times depend only on sizes, so the network trains for a few epochs."""
     import lightgbm as lgb
     import pandas as pd
 
@@ -102,7 +102,7 @@ def prepare(path: Path, folder: Path) -> tuple[Any, dict[str, Predict], int]:
 
 
 def serve_forest(path: Path) -> None:
-    """Serve a forest as a short FastAPI application would: typed rows, one call of predict."""
+    """Serve a forest with a short FastAPI application: typed rows, and one call of predict."""
     import lightgbm as lgb
     import uvicorn
     from fastapi import FastAPI
@@ -168,7 +168,7 @@ def run(folder: Path, table: Any, predict: dict[str, Predict], given: argparse.N
 
 
 def make_bodies(table: Any, predict: Predict, n_rows: int) -> list[tuple[bytes, np.ndarray]]:
-    """Return requests and what must be answered."""
+    """Return requests and the expected answers."""
     bodies = []
     for i in range(N_BODIES):
         rows = table.sample(n_rows, random_state=i)
@@ -179,7 +179,7 @@ def make_bodies(table: Any, predict: Predict, n_rows: int) -> list[tuple[bytes, 
 
 
 async def ask(port: int, bodies: list[tuple[bytes, np.ndarray]], seconds: float, n_connections: int) -> Load:
-    """Ask over so many connections for so long, after a second to warm up."""
+    """Send requests over several connections for some time, after a second of warm-up."""
     known: list[bytes | None] = [None] * len(bodies)
     times: list[float] = []
     n_wrong = n_dropped = 0
@@ -202,7 +202,7 @@ async def ask(port: int, bodies: list[tuple[bytes, np.ndarray]], seconds: float,
                 continue
             if before >= start:
                 times.append(time.perf_counter() - before)
-            if known[i] is None:  # read once, compared ever after
+            if known[i] is None:  # parsed once, compared as bytes afterwards
                 is_right = np.allclose(json.loads(answer).get("predictions", np.nan), expected, rtol=1e-5)
                 known[i] = answer if is_right else None
             n_wrong += known[i] != answer
@@ -220,13 +220,13 @@ async def _read_answer(reader: asyncio.StreamReader) -> bytes:
 
 
 def raise_file_limit() -> None:
-    """Let this process and those it starts open as many files as the system allows."""
+    """Allow this process and its children to open as many files as the system permits."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def run_in_company(folder: Path, table: Any, predict: Predict, given: argparse.Namespace) -> list[str]:
-    """Ask one server alone and in company by turns, and return the lines of the table."""
+    """Measure one server alone and in company, in turns, and return the lines of the table."""
     bodies, seconds = make_bodies(table, predict, 1), LONGER * given.seconds
     alone, beside, seen = [], [], []
     with serving("-m", "nae.cli", "serve", folder / "housing.nae", "--port", "0") as port:
@@ -254,7 +254,7 @@ def _line(name: str, n_rows: int, loads: list[Load], forest: list[Load]) -> str:
     rate = np.median([load.rate for load in loads])
     half, tail = (np.median([load.quantile(level) for load in loads]) for level in (0.5, 0.99))
     wrong, total = sum(load.n_wrong for load in loads), sum(len(load.seconds) for load in loads)
-    # Round by round, because the machine is not the same from one to the next.
+    # Ratios are computed per round, because the load of the machine changes between rounds.
     pairs = list(zip(loads, forest, strict=True))
     more = np.median([one.rate / two.rate for one, two in pairs])
     later = np.median([one.quantile(0.99) / two.quantile(0.99) for one, two in pairs])

@@ -1,6 +1,6 @@
-"""Fit and predict on Housing, ours against the others, as ratios measured in one run.
+"""Time fits and predictions on Housing, as ratios of other models to ours in one run.
 
-Ratios of one run on one machine mean more than seconds: all models meet the same processors in the same minutes.
+Ratios of one run are more meaningful than seconds, because all models use the same processors at nearly the same time.
 """
 
 import argparse
@@ -25,17 +25,17 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to a command line."""
     parser = commands.add_parser(NAME, help="fit and predict on Housing as ratios", description=__doc__)
     parser.add_argument(
-        "--threads", type=int, default=os.cpu_count(), help="of every model; all processors unless given"
+        "--threads", type=int, default=os.cpu_count(), help="number of threads of every model; default: all processors"
     )
-    parser.add_argument("--models", default=",".join((OURS, *PEERS)), help="names with commas between them")
-    parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of the runs")
+    parser.add_argument("--models", default=",".join((OURS, *PEERS)), help="comma-separated names")
+    parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of runs")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/speed.md"), help="the page to write")
     parser.set_defaults(run=run_speed)
 
 
 def run_speed(given: argparse.Namespace) -> None:
-    """Run every model anew, one after another, and write the page."""
-    folder_of_tables()  # an error now, not a page of failures
+    """Run every model again, one after another, and write the page."""
+    folder_of_tables()  # raises an error now rather than a page of failures
     store = Store(given.store)
     reports = []
     for name in given.models.split(","):
@@ -48,7 +48,7 @@ def run_speed(given: argparse.Namespace) -> None:
 
 
 def render_speed(reports: list[Report]) -> str:
-    """Return the page: seconds, and how many times as long as ours each takes."""
+    """Return the page: seconds, and ratios to our model."""
     ours = next((report for report in reports if report.model == OURS and report.outcome == "done"), None)
     rows = [_row(report, ours) for report in reports]
     header = ["", "RMSE", "fit, s", "fit / ours", "predict, µs per row", "predict / ours", "peak memory, MB"]

@@ -1,4 +1,4 @@
-"""Tables on several splits: a few hundred test rows say little about which model is the better one."""
+"""Summarise several splits per table, because a few hundred test rows say little about which model is better."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ __all__ = ["Splits", "render_splits", "splits_sentence"]
 
 @dataclass(frozen=True)
 class Splits:
-    """The tables that every ranked model has run on, split for split."""
+    """The results of several splits, on tables where every ranked model has run on every split."""
 
     results: tuple[Results, ...]
     datasets: tuple[Dataset, ...]
@@ -26,7 +26,7 @@ class Splits:
 
     @classmethod
     def of(cls, reports: Iterable[Iterable[Report]]) -> "Splits | None":
-        """Return what the reports of several splits have in common; None where that is nothing."""
+        """Return the common tables and models of the reports of several splits; None if there are none."""
         results = tuple(Results(tuple(each)) for each in reports)
         if len(results) < 2:
             return None
@@ -48,11 +48,11 @@ class Splits:
         return np.array([ranks[model] for ranks in found if ranks], dtype=np.float64)
 
     def mean_rank(self, model: str) -> float:
-        """Return the mean over all tables and splits."""
+        """Return the mean rank over all tables and splits."""
         return float(np.mean([self.ranks(dataset, model) for dataset in self.datasets]))
 
     def averaged(self) -> Results:
-        """Return the first split with the mean scores of all, on the tables that were split more than once."""
+        """Return the first split, with mean scores over all splits on tables that have several."""
         names = {dataset.name: dataset for dataset in self.datasets}
         found = []
         for report in self.results[0].reports:
@@ -65,13 +65,13 @@ class Splits:
         return Results(tuple(found))
 
     def n_wins(self, dataset: Dataset, model: str) -> int:
-        """Return on how many splits ours is better."""
+        """Return the number of splits on which our model is better."""
         sign = -1 if dataset.metric.is_lower_better else 1
         return int(np.sum(sign * self.scores(dataset, OURS) > sign * self.scores(dataset, model)))
 
 
 def render_splits(reports: Iterable[Iterable[Report]]) -> str:
-    """Return the section of a page: means over splits, ranks and wins; nothing where there is one split alone."""
+    """Return the section of a page with means over splits, ranks and wins; empty if there is only one split."""
     splits = Splits.of(reports)
     if splits is None:
         return ""
@@ -101,7 +101,7 @@ def render_splits(reports: Iterable[Iterable[Report]]) -> str:
 
 
 def splits_sentence(reports: Iterable[Iterable[Report]]) -> str:
-    """Return how the models stand by mean scores; nothing where there is one split alone."""
+    """Return the standing of the models by mean scores; empty if there is only one split."""
     splits = Splits.of(reports)
     if splits is None:
         return ""
@@ -113,7 +113,7 @@ def splits_sentence(reports: Iterable[Iterable[Report]]) -> str:
 
 
 def _places(splits: Splits) -> str:
-    """Return how many runs were made where: threads change the last digits of a score."""
+    """Return the number of runs per machine, because threads change the last digits of a score."""
     shown = {(dataset.name, entry.name) for dataset in splits.datasets for entry in splits.entries}
     reports = (report for each in splits.results for report in each.reports)
     places = Counter(report.where for report in reports if (report.dataset, report.model) in shown)

@@ -1,4 +1,4 @@
-"""A run is a folder: what was asked for, what came out, and a mark that it is complete.
+"""Store each run in a folder: its configuration, its report, and a mark that it is complete.
 
 ::
 
@@ -7,8 +7,8 @@
                                    influence.npy  what every test row adds to the error
                                    DONE           there is nothing left to do
 
-The runs of another split of the rows are another suite: ``suite-1``, ``suite-2``, ...
-A run that failed has a report that says why and no mark, so that it is tried again.
+The runs of other splits of the rows are other suites: ``suite-1``, ``suite-2``, ...
+A run that failed has a report with the reason, but no mark, so that it is tried again.
 """
 
 import json
@@ -28,12 +28,12 @@ __all__ = ["Outcome", "Report", "RunConfig", "Store"]
 
 Outcome = Literal["done", "failed", "unavailable"]
 LOADED = 0.1
-"""Share of the machine that others may use before a run counts as disturbed."""
+"""If other processes use more than this share of the machine, a run counts as disturbed."""
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run is asked for."""
+    """The configuration of a run."""
 
     suite: str
     dataset: str
@@ -42,9 +42,9 @@ class RunConfig:
     seed: int = 0
     n_trees: int = 3000
     device: str = "cpu"
-    """Where networks are trained, ours included."""
+    """The device of networks, including ours."""
     split: int = 0
-    """The seed by which rows are divided; a suite holds runs of one split."""
+    """The seed of the split. A suite has runs of one split."""
 
     def dumps(self) -> str:
         """Return the configuration as TOML."""
@@ -52,7 +52,7 @@ class RunConfig:
 
     @classmethod
     def loads(cls, text: str) -> "RunConfig":
-        """Return the configuration in a TOML text; a key that is not known is an error."""
+        """Return the configuration in a TOML text. An unknown key is an error."""
         found = tomllib.loads(text)
         known = {each.name for each in fields(cls)}
         if not known >= set(found):
@@ -62,52 +62,52 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class Report:
-    """What came out of a run. Scores that the task does not have are None."""
+    """The report of a run. Scores that do not exist for the task are None."""
 
     dataset: str
     model: str
     outcome: Outcome
     reason: str = ""
-    """Why there is no score."""
+    """The reason if there is no score."""
     rmse: float | None = None
     auc: float | None = None
     accuracy: float | None = None
     log_loss: float | None = None
     fit_seconds: float | None = None
     fit_processor_seconds: float | None = None
-    """Of all threads and workers together: hardly longer on a busy machine."""
+    """Processor time of all threads and workers, which is hardly longer on a busy machine."""
     predict_seconds: float | None = None
-    """All test rows at once, the median of a few times."""
+    """Time to predict all test rows at once, the median of a few repetitions."""
     peak_memory_mb: float | None = None
-    """Of the whole process, with its libraries and the table; of workers, the largest one is added."""
+    """Peak memory of the whole process, with its libraries and the table, plus that of the largest worker."""
     n_train: int = 0
     n_test: int = 0
     n_features: int = 0
     additivity: float | None = None
-    """This and the next two, where the model has them, on test rows."""
+    """This metric and the next two are measured on test rows, if the model has them."""
     interaction_share: float | None = None
     cancellation: float | None = None
     threads: int = 0
     load_average: float = 0.0
-    """Of the last minute, when the run began; a run that came before counts in it."""
+    """Load of the machine in the minute before the run, including an earlier run."""
     foreign_load: float | None = None
-    """Share of the processors that other processes used while the model was fitted; None where it is not known."""
+    """Share of the processors that other processes used during the fit; None if unknown."""
     machine: str = ""
-    """Costs of different machines are not shown beside each other."""
+    """The machine. Costs of different machines are not compared."""
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_loaded(self) -> bool:
-        """Whether others used so much of the machine that the seconds say little."""
+        """Whether other processes used so much of the machine that the seconds are not reliable."""
         return (self.foreign_load or 0.0) > LOADED
 
     @property
     def where(self) -> str:
-        """The machine and the threads: seconds of one place do not stand beside those of another."""
+        """The machine and the number of threads. Seconds of different places are not compared."""
         return f"{self.machine or 'unknown machine'}, {counted(self.threads, 'thread')}"
 
     def score(self, metric: str) -> float | None:
-        """Return the score of that name."""
+        """Return the score with the given name."""
         value: float | None = getattr(self, metric)
         return value
 
@@ -136,7 +136,7 @@ class Store:
         return self.root / config.suite / config.dataset / config.model
 
     def begin(self, config: RunConfig) -> Path:
-        """Make the folder of a run anew, with its configuration, and return it."""
+        """Create an empty folder for a run, write its configuration, and return it."""
         folder = self.folder(config)
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("DONE", "report.json", "influence.npy"):
@@ -145,7 +145,7 @@ class Store:
         return folder
 
     def finish(self, config: RunConfig, report: Report, influence: NDArray[np.float32] | None = None) -> None:
-        """Keep a report; mark the run as complete if it has scores."""
+        """Write a report, and mark the run as complete if it has scores."""
         folder = self.folder(config)
         if influence is not None:
             np.save(folder / "influence.npy", influence)
@@ -156,8 +156,8 @@ class Store:
     def done(self, config: RunConfig, *, machine: str = "") -> Report | None:
         """Return the report of a complete run of this configuration, if there is one.
 
-        A run of another machine than the one named may have had other threads and another device: its seconds are not
-        shown, and its scores are as good.
+        A run on another machine may have had other threads and another device. Its scores count, but its seconds are
+        not shown.
         """
         folder = self.folder(config)
         if not (folder / "DONE").exists():

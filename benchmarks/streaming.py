@@ -1,11 +1,11 @@
-"""Fitting from files: memory, speed and accuracy against the fit in memory.
+"""Compare fits from files with fits in memory: memory, speed and accuracy.
 
     NAE_DATA=folder python -m benchmarks.streaming --rows 20000000
 
-Generates a table in Parquet files (under ``runs/streaming``, not part of the repository) and fits a scan of it with few
-steps, sampling the process's anonymous memory. Then fits the first rows of the same files both ways with the same
-settings, for speed; then Beijing air both ways, for accuracy. Each fit runs in a process and on a thread of its own.
-Speed is rows per second of processor time, so that whatever else the machine does changes it little.
+For memory, a table is generated in Parquet files (under ``runs/streaming``, not part of the repository), and a scan of
+it is fitted with few steps while the anonymous memory of the process is sampled. For speed, the first rows of the same
+files are fitted in both ways with the same settings. For accuracy, Beijing air is fitted in both ways. Each fit runs in
+its own process with one thread. Speed is rows per second of processor time, which hardly depends on other processes.
 """
 
 import argparse
@@ -32,10 +32,10 @@ FOLDER = ROOT / "runs" / "streaming"
 RESULT = ROOT / "benchmarks" / "results" / "streaming.json"
 FILE_ROWS = 1_000_000
 PARTS = ("memory", "speed", "accuracy")
-N_TEXT = 3  # columns of text among the features
-STEPS = 300  # of the fit whose memory is measured
+N_TEXT = 3  # number of text columns among the features
+STEPS = 300  # number of steps of the fit whose memory is measured
 SHARED: dict[str, Any] = {"n_members": 2, "batch_size": 8192, "random_state": 0, "n_jobs": 1, "device": "cpu"}
-# A small network, since it is the memory of many rows that is asked for.
+# A small network, because only the memory of many rows is measured.
 MEMORY: dict[str, Any] = SHARED | {"max_epochs": 1, "n_experts": 1, "hidden_dim": 8, "n_ramps": 8}
 SPEED: dict[str, Any] = SHARED | {"max_epochs": 2, "n_experts": 4, "hidden_dim": 16, "gate_rank": 16}
 AIR: dict[str, Any] = {"n_members": 2, "max_epochs": 2, "n_jobs": 1, "device": "cpu"}
@@ -43,7 +43,7 @@ AIR_SEEDS = (0, 1, 2)
 
 
 class AnonymousMemory:
-    """The largest anonymous memory of this process while it lasts: what is not backed by a file."""
+    """Samples the peak anonymous memory of this process, which is memory that is not backed by a file."""
 
     def __init__(self, every: float = 0.02) -> None:
         self.peak = 0
@@ -72,7 +72,7 @@ def anonymous_bytes() -> int:
 
 
 def generate(folder: Path, n_rows: int, n_features: int) -> Path:
-    """Write a table in files of a million rows, unless it is there; return its folder."""
+    """Write a table in files of a million rows, unless it exists. Return its folder."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -85,7 +85,7 @@ def generate(folder: Path, n_rows: int, n_features: int) -> Path:
         n_here = min(FILE_ROWS, n_rows - number * FILE_ROWS)
         random = np.random.default_rng([7, number])
         X = random.standard_normal((n_here, n_features - N_TEXT), dtype=np.float32)
-        X[:, 0] = np.where(random.random(n_here) < 0.7, 0.0, np.exp(X[:, 0]))  # mostly zeros, like an amount
+        X[:, 0] = np.where(random.random(n_here) < 0.7, 0.0, np.exp(X[:, 0]))  # mostly zeros, such as an amount
         X[:, 1] = np.rint(10 * X[:, 1])
         X[random.random(n_here) < 0.05, 2] = np.nan
         codes = random.integers(0, 40, (n_here, N_TEXT)) * random.integers(0, 2, (n_here, N_TEXT))
@@ -113,7 +113,7 @@ class Epochs:
 
 
 def few_batches(batches: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """Return a source's batches cut short: memory is soon what it stays, and an epoch of many rows is long."""
+    """Return a source's first batches. An epoch of many rows is long, and memory soon reaches its final size."""
 
     def first(*arguments: Any) -> Iterator[Any]:
         return islice(batches(*arguments), STEPS)
@@ -122,7 +122,7 @@ def few_batches(batches: Callable[..., Iterator[Any]]) -> Callable[..., Iterator
 
 
 def fit_many(folder: str) -> dict[str, Any]:
-    """Fit a scan of all files and return what it took."""
+    """Fit a scan of all files, and return time and memory."""
     import nae
     from nae.training.cached import CachedRows
 
@@ -148,7 +148,7 @@ def fit_many(folder: str) -> dict[str, Any]:
 
 
 def fit_few(folder: str, n_rows: int, *, is_streamed: bool) -> dict[str, Any]:
-    """Fit the first rows, from files or in memory, and return speed and memory."""
+    """Fit the first rows, from files or in memory, and return the speed."""
     import pyarrow as pa
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
@@ -201,7 +201,7 @@ def child(task: str, *arguments: Any) -> dict[str, Any]:
 
 
 def perform(task: str, arguments: list[str]) -> dict[str, Any]:
-    """Do what a child was asked for."""
+    """Carry out the request in a child process."""
     given = [json.loads(one) for one in arguments]
     if task == "many":
         return fit_many(given[0])
@@ -212,7 +212,7 @@ def perform(task: str, arguments: list[str]) -> dict[str, Any]:
 
 @contextmanager
 def measured_table(n_rows: int, n_features: int, *, is_kept: bool) -> Iterator[Path]:
-    """Yield the folder of a generated table, and remove it unless it is to be kept."""
+    """Yield the folder of a generated table, and remove it afterwards unless it is to be kept."""
     place = generate(FOLDER, n_rows, n_features)
     try:
         yield place
@@ -224,7 +224,7 @@ def measured_table(n_rows: int, n_features: int, *, is_kept: bool) -> Iterator[P
 
 
 def page(figures: dict[str, Any]) -> str:
-    """Return the results as a page, as far as they are there."""
+    """Return the available results as a page."""
     sections = [f"# Fitting from files\n\n`python -m benchmarks.streaming` on {describe()}; one thread for each fit.\n"]
     parts = {"memory": _memory, "speed": _speed, "accuracy": _accuracy}
     sections += [write(figures[name]) for name, write in parts.items() if name in figures]
@@ -272,7 +272,9 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=30)
     parser.add_argument("--few-rows", type=int, default=200_000, help="rows to compare the speed on")
     parser.add_argument("--data", default=os.environ.get("NAE_DATA"), help="folder of beijing_air.parquet")
-    parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS, help="what to measure; the rest stays")
+    parser.add_argument(
+        "--parts", nargs="+", default=PARTS, choices=PARTS, help="parts to measure; other parts of the page are kept"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the generated files")
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--task", default=None, help=argparse.SUPPRESS)
@@ -290,7 +292,7 @@ def main() -> None:
 
 
 def measure(given: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the parts that are asked for, each as soon as it is measured."""
+    """Yield the requested parts, each as soon as it is measured."""
     if {"memory", "speed"} & set(given.parts):
         with measured_table(given.rows, given.features, is_kept=given.keep) as place:
             if "memory" in given.parts:

@@ -1,4 +1,4 @@
-"""Every model on every data set, one after another, into one page."""
+"""Run every model on every data set, one after another, and write one page."""
 
 import argparse
 import os
@@ -28,24 +28,24 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--datasets", help="names with commas between them; all unless given")
     parser.add_argument("--models", help="names with commas between them; all unless given")
     parser.add_argument("--splits", type=int, default=1, help="of the rows; the first is that of the main tables")
-    parser.add_argument("--time-budget", help="begin no further run after so long: 90s, 60m, 2h")
+    parser.add_argument("--time-budget", help="start no further run after this time: 90s, 60m, 2h")
     parser.add_argument("--run-limit", default="60m", help="a run that takes longer has failed")
     parser.add_argument(
-        "--threads", type=int, default=os.cpu_count(), help="of every model; all processors unless given"
+        "--threads", type=int, default=os.cpu_count(), help="number of threads of every model; default: all processors"
     )
     parser.add_argument("--device", default="cpu", help="where networks are trained: 'cpu' or 'cuda'")
     parser.add_argument("--redo", action="store_true", help="repeat runs that are done")
     parser.add_argument("--redo-if-loaded", action="store_true", help="repeat runs that shared the machine")
-    parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of the runs")
+    parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of runs")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/suite.md"), help="the page to write")
     parser.add_argument("--readme", action="store_true", help="put the summary into the README, too")
     parser.set_defaults(run=run_suite)
 
 
 def run_suite(given: argparse.Namespace) -> None:
-    """Run what is not done, and write the page after every run."""
+    """Carry out the missing runs, and write the page after every run."""
     asked = list(plan(given.datasets, given.models, threads=given.threads, device=given.device, n_splits=given.splits))
-    folder_of_tables()  # an error now, not a page of failures
+    folder_of_tables()  # raises an error now rather than a page of failures
     store = Store(given.store)
     end = time.monotonic() + read_duration(given.time_budget) if given.time_budget else float("inf")
     limit = read_duration(given.run_limit)
@@ -70,7 +70,7 @@ def run_suite(given: argparse.Namespace) -> None:
 def plan(
     datasets: str | None, models: str | None, *, threads: int, device: str = "cpu", n_splits: int = 1
 ) -> Iterator[RunConfig]:
-    """Yield the runs in their order: cheap data sets first; in each, ours and boosted trees before slow models."""
+    """Yield the runs in order: cheap data sets first, and for each our model and boosted trees before slow models."""
     chosen: list[Dataset] = [dataset_named(name) for name in datasets.split(",")] if datasets else list(DATASETS)
     entries: list[Entry] = [entry_named(name) for name in models.split(",")] if models else list(MODELS)
     for split in range(n_splits):
@@ -84,7 +84,7 @@ def _suite(split: int) -> str:
 
 
 def _splits(store: Store) -> list[list[Report]]:
-    """Return the reports of every split that has any."""
+    """Return the reports of every split that has reports."""
     return list(takewhile(bool, (list(store.reports(_suite(split))) for split in count())))
 
 

@@ -1,4 +1,4 @@
-"""From reports to Markdown: scores, ranks, wins and costs. Numbers only; nothing is run here."""
+"""Turn reports into Markdown tables: scores, ranks, wins and costs. Nothing is run here."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,16 +31,16 @@ _SUMMARY = (OURS, "lightgbm", "xgboost", "catboost", "ebm", "spline")
 
 @dataclass(frozen=True)
 class Duel:
-    """One model against another, over the data sets that both finished."""
+    """One model against another, on the data sets that both finished."""
 
     wins: int
     ties: int
     n: int
     clear_wins: int
-    """Wins by more than two standard errors of the difference, and losses likewise."""
+    """Number of wins by more than two standard errors of the difference; losses are counted in the same way."""
     clear_losses: int
     error_ratio: float
-    """Geometric mean of the opponent's error (RMSE, 1 - AUC, 1 - accuracy) over the first one's."""
+    """Geometric mean of the ratio of the opponent's error (RMSE, 1 - AUC, 1 - accuracy) to the first model's."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class Results:
 
     @property
     def home(self) -> str:
-        """The machine and the threads of most runs: seconds and memory are shown of these alone."""
+        """The machine and the threads of most runs. Only seconds and memory of these runs are shown."""
         places = Counter(report.where for report in self.reports if report.outcome == "done")
         return places.most_common(1)[0][0] if places else ""
 
     @property
     def guests(self) -> list[Report]:
-        """Runs of other machines or threads: their scores are as good, their costs cannot be compared."""
+        """Runs on other machines or with other threads. Their scores count, but their costs cannot be compared."""
         return [report for report in self.reports if report.outcome == "done" and report.where != self.home]
 
     def report(self, dataset: str, model: str) -> Report | None:
@@ -81,7 +81,7 @@ class Results:
         return None
 
     def score(self, dataset: Dataset, model: str) -> float | None:
-        """Return the score by which models are ranked, if the run has one."""
+        """Return the score by which models are ranked, or None if the run has no score."""
         report = self.report(dataset.name, model)
         return None if report is None else report.score(dataset.metric.name)
 
@@ -95,7 +95,7 @@ class Results:
         return [entry for entry in entries if any(self.score(each, entry.name) is not None for each in self.datasets)]
 
     def ranks(self, dataset: Dataset, entries: Sequence[Entry]) -> dict[str, float] | None:
-        """Return every model's rank, 1 for the best; ties share, and a failed run is last. None if a run is missing."""
+        """Return every rank, 1 for the best. Ties share ranks; failed runs are last. None if any is missing."""
         errors: dict[str, float] = {}
         for entry in entries:
             report = self.report(dataset.name, entry.name)
@@ -110,7 +110,7 @@ class Results:
         }
 
     def duel(self, model: str, opponent: str) -> Duel:
-        """Return how one model fares against another."""
+        """Return the comparison of one model with another."""
         both, gaps = [], []
         for dataset in self.datasets:
             a, b = self.error(dataset, model), self.error(dataset, opponent)
@@ -128,7 +128,7 @@ class Results:
         )
 
     def _doubt(self, dataset: Dataset, model: str, opponent: str) -> float:
-        """Return the standard error of the difference of two errors; infinite where it is not known."""
+        """Return the standard error of the difference of two errors; infinite if unknown."""
         pair = [self.influences.get((dataset.name, name)) for name in (model, opponent)]
         if pair[0] is None or pair[1] is None or len(pair[0]) != len(pair[1]):
             return inf
@@ -159,7 +159,7 @@ def render_suite(
 
 
 def render_summary(reports: Iterable[Report]) -> str:
-    """Return what the README shows of a suite: scores, mean ranks and wins against the best-known peers."""
+    """Return the summary for the README: scores, mean ranks and wins against the best-known peers."""
     results = Results(tuple(reports))
     again = [entry for entry in results.contenders(results.entries) if entry.is_refitted]
     which = "Of boosted trees that are grown again on all rows, those that say when to stop included"
@@ -190,7 +190,7 @@ def _best_known(results: Results) -> list[Entry]:
 
 
 def _as_wide_as_ours(results: Results) -> list[Entry]:
-    """Return the ranked models that have run wherever ours has, unless that is all of them."""
+    """Return the ranked models that have run wherever our model has, unless these are all models."""
     ranked = results.contenders(entry for entry in results.entries if entry.is_ranked)
     ours = [each for each in results.datasets if results.score(each, OURS) is not None]
     found = [entry for entry in ranked if all(results.score(each, entry.name) is not None for each in ours)]
@@ -198,7 +198,7 @@ def _as_wide_as_ours(results: Results) -> list[Entry]:
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table whose first column is text and whose others are numbers."""
+    """Return a Markdown table whose first column is text; all other columns are numbers."""
     lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
     escaped = ([cell.replace("|", r"\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
@@ -228,7 +228,7 @@ def _head(results: Results) -> str:
 
 
 def _elsewhere(results: Results) -> list[str]:
-    """Return a line per machine, or number of threads, that is not the one of most runs."""
+    """Return a line per machine or number of threads that differs from that of most runs."""
     found: dict[str, dict[str, list[str]]] = {}
     datasets = {dataset.name: dataset.label for dataset in results.datasets}
     models = {entry.name: entry.label for entry in results.entries}
@@ -264,7 +264,7 @@ def _scores(results: Results, entries: Sequence[Entry]) -> str:
 
 
 def title(dataset: Dataset) -> str:
-    """Return the name of a table with its score, and in which direction that is better."""
+    """Return the name of a table with its score and the better direction."""
     return f"{dataset.label}, {dataset.metric.label} {'↓' if dataset.metric.is_lower_better else '↑'}"
 
 
@@ -278,7 +278,7 @@ def _score_cell(results: Results, dataset: Dataset, entry: Entry, *, is_best: bo
 
 
 def four_digits(value: float) -> str:
-    """Return a positive number as text with four digits, more only where it has more before the point."""
+    """Return a positive number as text with four digits, or with all digits before the point if these are more."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:#.4g}" if value >= 1 else f"{value:.4f}"
 
 
@@ -295,7 +295,7 @@ def _ranks(results: Results, entries: Sequence[Entry]) -> str:
 
 
 def mean_cells(means: Sequence[float]) -> list[str]:
-    """Return mean ranks as text, the best one marked."""
+    """Return mean ranks as text, with the best one marked."""
     return [f"**{mean:.2f}**" if mean == min(means) else f"{mean:.2f}" for mean in means]
 
 

@@ -1,7 +1,8 @@
-"""Whether totals balance: ``NAE_DATA=folder python -m benchmarks.totals``.
+"""Check whether totals balance: ``NAE_DATA=folder python -m benchmarks.totals``.
 
-Predicted over actual totals of models with the default settings, before and after the intercept is solved for, on the
-rows of the fit and on others, with the mean deviance (log loss, for classes) of the others.
+It prints the ratio of predicted to actual totals for models with the default settings, before and after the intercept
+is balanced, on the rows of the fit and on other rows; and the mean deviance (for classes, the log loss) on the other
+rows.
 """
 
 import os
@@ -23,7 +24,7 @@ POWER = {"poisson": 1.0, "tweedie": 1.5, "gamma": 2.0}
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A table whose first rows are fitted, and what is learned of it."""
+    """A table whose first rows are fitted, and the estimator."""
 
     name: str
     loss: str
@@ -67,7 +68,7 @@ def _simulated(loss: str, seed: int) -> Case:
     n_rows, random = 100_000, np.random.default_rng(seed)
     X = random.normal(size=(n_rows, 8))
     mean = np.exp(0.4 * X[:, 0] + 0.3 * X[:, 1] * (X[:, 2] > 0) - 0.3 * np.abs(X[:, 3]))
-    # Sums of a random number of exponential claims; each has one where the loss cannot take zeros.
+    # Sums of a random number of exponential claims, at least one if the loss does not allow zeros.
     count = random.poisson(0.3, n_rows) if loss == "tweedie" else np.ones(n_rows)
     size = mean * random.gamma(np.maximum(count, 1)) * (count > 0)
     table = pd.DataFrame(X, columns=[f"x{i}" for i in range(8)])

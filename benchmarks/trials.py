@@ -1,4 +1,4 @@
-"""Fits that are done once: trials, what came of them, and the file that remembers it, a line of JSON each."""
+"""Trials that are fitted once. Their results are stored in a file with one line of JSON each."""
 
 import json
 import multiprocessing
@@ -15,7 +15,7 @@ Trial = TypeVar("Trial")
 
 @dataclass(frozen=True)
 class Result(Generic[Trial]):
-    """What came of a fit: an error on test rows."""
+    """The result of a fit: its error on test rows."""
 
     trial: Trial
     error: float
@@ -27,7 +27,7 @@ class Result(Generic[Trial]):
 
     @staticmethod
     def loads(line: str, kind: Callable[..., Trial]) -> "Result[Trial]":
-        """Return the result in a line of JSON, of a trial of some kind."""
+        """Return the result in a line of JSON, for a trial of the given type."""
         found: dict[str, Any] = json.loads(line)
         return Result(kind(**found["trial"]), found["error"], found["seconds"])
 
@@ -41,7 +41,7 @@ def fit_new(
     workers: int,
     show: Callable[[Result[Trial]], str],
 ) -> dict[Trial, Result[Trial]]:
-    """Return the results in the file and those of the trials that are new, which are added to it one by one."""
+    """Return the results in the file and those of new trials, which are added to the file one by one."""
     known = _read(store, kind)
     store.parent.mkdir(parents=True, exist_ok=True)
     with store.open("a") as file:

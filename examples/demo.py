@@ -1,4 +1,4 @@
-"""Train on a simulated and on a real table, print what the models say, draw it into demo/, and write a report."""
+"""Train on a simulated table and on a real one, print the results, draw them into demo/, and write a report."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ def main() -> None:
     """Run both parts."""
     console = Console(width=96)
     FOLDER.mkdir(exist_ok=True)
-    console.rule("[bold]1  A simulated table: x2 turns the wave of x1 over")
+    console.rule("[bold]1  A simulated table: x2 flips the wave of x1")
     simulate(console)
     console.rule("[bold]2  A real table: 569 tumours, 30 measurements of each")
     diagnose(console)
@@ -80,7 +80,7 @@ def result_table(score: str) -> Table:
 
 
 def add_result(table: Table, name: str, score: float, model: Any, X: Any) -> None:
-    """Add the row of one model, its additivity measured on ``X``."""
+    """Add the row of one model. Its additivity is measured on ``X``."""
     shown = (metrics.additivity_weighted, metrics.interaction_share, metrics.cancellation)
     numbers = (metric(model, X) for metric in shown)
     table.add_row(name, f"{score:.4f}", *(f"{number:.3f}" for number in numbers))
@@ -104,12 +104,12 @@ def explain(console: Console, model: NAEClassifier, row: datasets.Table, *, trut
     table.add_row("[bold]log-odds", "", f"[bold]{found.score[0]:+.3f}")
     chance = model.predict_proba(row)[0, 1]
     console.print(
-        f"The most doubtful tumour of the test set: {chance:.0%} {model.classes_[1]}, in truth {truth}.", table
+        f"The most doubtful tumour of the test set: {chance:.0%} {model.classes_[1]}, actual: {truth}.", table
     )
 
 
 def draw_simulation(models: dict[str, NAERegressor], X: datasets.Table) -> Figure:
-    """Return x1 in both models: its effects, coloured by x2, and the band that no effect can leave."""
+    """Draw the effect of x1 in both models, coloured by x2, with the band that no effect can leave."""
     figure = Figure(figsize=(9.6, 3.8), layout="constrained")
     for ax, (name, model) in zip(figure.subplots(1, 2, sharey=True), models.items(), strict=True):
         order, found = np.argsort(X["x1"]), model.contributions(X)
@@ -130,7 +130,7 @@ def draw_simulation(models: dict[str, NAERegressor], X: datasets.Table) -> Figur
 
 
 def save(console: Console, figure: Figure, name: str) -> None:
-    """Write a figure into the folder of the demo."""
+    """Save a figure in the folder of the demo."""
     figure.savefig(FOLDER / name, dpi=150)
     console.print(f"Drawn: [bold]{FOLDER / name}[/]")
 

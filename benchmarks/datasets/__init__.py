@@ -1,4 +1,4 @@
-"""The tables of the suite and of the paper: what they are, how they are read and how their rows are divided."""
+"""The tables of the suite and of the paper: their descriptions, how to read them, and how to split their rows."""
 
 from benchmarks.datasets.files import folder_of_tables
 from benchmarks.datasets.leave_one_out import LeaveOneOut, encode_categories

@@ -1,4 +1,4 @@
-"""Housing and Income from where scikit-learn gets them, as the files that the suite reads have them."""
+"""Download Housing and Income with scikit-learn, in the form of the files that the suite reads."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from nae.errors import DataError
 __all__ = ["download_housing", "download_income"]
 
 N_INCOME_ROWS = 32_561
-"""Rows of ``adult.data``, which OpenML has after those of ``adult.test``."""
+"""Number of rows of ``adult.data``. In OpenML's table, they follow the rows of ``adult.test``."""
 FIRST_INCOME_ROW = (39.0, "State-gov", 77_516.0)
-"""How ``adult.data`` begins: age, class of work, weight."""
+"""The first row of ``adult.data``: age, class of work, weight."""
 
 
 def download_housing() -> Table:
-    """Return the California housing table; scikit-learn keeps a copy at home."""
+    """Return the California housing table. scikit-learn keeps a copy in the home folder."""
     from sklearn.datasets import fetch_california_housing
 
     found = fetch_california_housing(as_frame=True)
@@ -22,13 +22,13 @@ def download_housing() -> Table:
 
 
 def download_income() -> Table:
-    """Return the rows of ``adult.data`` from OpenML; scikit-learn keeps a copy at home."""
+    """Return the rows of ``adult.data`` from OpenML. scikit-learn keeps a copy in the home folder."""
     from sklearn.datasets import fetch_openml
 
     found = fetch_openml("adult", version=2, as_frame=True, parser="auto")
     X = found.data.tail(N_INCOME_ROWS).reset_index(drop=True).set_axis(list(INCOME_COLUMNS), axis=1)
     levels = [name for name in X.columns if X[name].dtype.kind not in "biuf"]
-    # OpenML has what the file marks by '?' as missing.
+    # The file writes missing values as '?'; OpenML has them as missing.
     X = X.assign(**{name: X[name].astype(object).where(X[name].notna(), "?") for name in levels})
     X = X.astype({name: np.float64 for name in X.columns if name not in levels})
     if tuple(X.iloc[0][["Age", "WorkClass", "fnlwgt"]]) != FIRST_INCOME_ROW:

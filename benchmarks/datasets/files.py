@@ -1,4 +1,4 @@
-"""Where tables lie and how they are read: Parquet files, or the files of NODE-GAM's data release as they are.
+"""Find and read tables: Parquet files, or the original files of NODE-GAM's data release.
 
 ``docs/data.md`` says where to get them.
 """
@@ -28,7 +28,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "mimic2": ("mimic2/mimic2.data",),
     "mimic3": ("mimic3/adult_icu.gz",),
 }
-"""Files of the release below the folder of tables; where there are two names, the paper's code has the second."""
+"""Files of the release below the folder of tables. If there are two names, the paper's code uses the second."""
 
 INCOME_COLUMNS = (
     "Age", "WorkClass", "fnlwgt", "Education", "EducationNum", "MaritalStatus", "Occupation", "Relationship", "Race",
@@ -54,7 +54,7 @@ N_YEAR_FEATURES = 90
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Features and target of all rows, in the order of the file."""
+    """The features and the target of all rows, in the order of the file."""
 
     X: "pd.DataFrame"
     y: NDArray[Any]
@@ -64,7 +64,7 @@ class Table:
 
 
 def folder_of_tables() -> Path:
-    """Return the folder that the environment names."""
+    """Return the folder that the environment variable names."""
     given = os.environ.get(FOLDER)
     if not given:
         raise ConfigError(f"{FOLDER} must name the folder of the suite's Parquet files; it is not set.")
@@ -72,7 +72,7 @@ def folder_of_tables() -> Path:
 
 
 def find(name: str, folder: Path) -> Path | None:
-    """Return the file of a table: the release's own, else a Parquet file; None where there is neither."""
+    """Return the file of a table: that of the release, else a Parquet file, or None if there is neither."""
     paths = [folder / place for place in (*PLACES.get(name, ()), f"{name}.parquet")]
     return next((path for path in paths if path.exists()), None)
 

@@ -1,9 +1,9 @@
-"""Categories as numbers by the mean target of their level, as the paper takes them.
+"""Encode categories as the mean target of their level, as the paper does.
 
-NODE-GAM, whose preparation the paper follows, fits a leave-one-out encoder with the targets of the training rows and
-applies it without any: every row gets its level's mean over the training rows, and a level seen once or never gets the
-overall mean. So validation and test rows never lend their targets. (Leaving the own target out on the training rows
-would tell it: in a level, rows of different targets would then have different values.)
+The paper follows NODE-GAM, which fits a leave-one-out encoder with the targets of the training rows, and applies it
+without targets: every row gets the mean of its level over the training rows, and a level that was seen at most once
+gets the overall mean. Targets of validation and test rows are therefore never used. (If the own target were left out on
+the training rows, the feature would reveal it: rows of one level with different targets would have different values.)
 """
 
 from dataclasses import dataclass, replace
@@ -24,15 +24,15 @@ MISSING = "(missing)"
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """The mean target of every level that training rows have at least twice."""
+    """The mean target of every level that occurs at least twice in the training rows."""
 
     overall: float
     means: "dict[str, pd.Series[float]]"
-    """By column, then by level."""
+    """The means by column and level."""
 
     @classmethod
     def fit(cls, X: "pd.DataFrame", y: NDArray[Any]) -> "LeaveOneOut":
-        """Take the means from training rows."""
+        """Compute the means from training rows."""
         means = {}
         for name in X.columns:
             if X[name].dtype.kind not in "biuf":
@@ -41,13 +41,13 @@ class LeaveOneOut:
         return cls(float(np.mean(y)), means)
 
     def transform(self, X: "pd.DataFrame") -> "pd.DataFrame":
-        """Return the table in numbers."""
+        """Return the table with numbers in place of categories."""
         columns = {name: _levels(X[name]).map(means).fillna(self.overall) for name, means in self.means.items()}
         return X.assign(**columns).astype(np.float64)
 
 
 def encode_categories(split: Split) -> Split:
-    """Return the split with its categories as numbers, learnt from its training rows."""
+    """Return the split with categories encoded by the means of its training rows."""
     encoder = LeaveOneOut.fit(split.train.X, split.train.y)
 
     def encode(part: Part) -> Part:
@@ -57,7 +57,7 @@ def encode_categories(split: Split) -> Split:
 
 
 def _levels(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return the levels as text, missing ones as a level of their own."""
+    """Return the levels as text; missing values become a level."""
     return column.astype(object).where(column.notna(), MISSING)
 
 

@@ -1,7 +1,7 @@
-"""The paper's six tables and how it divides and scores them.
+"""The paper's six tables, their splits and their scores.
 
-Four are divided by files of NODE-GAM's release, ``train0.txt`` … ``test4.txt``: row numbers, one per line. Where these
-are not at hand, folds are drawn with seed 0, classes in equal shares, and the result says so.
+Four tables are split by files of NODE-GAM's release, ``train0.txt`` … ``test4.txt``, with one row number per line. If
+these files are missing, stratified folds are drawn with seed 0, and the result says so.
 """
 
 from dataclasses import dataclass
@@ -28,27 +28,27 @@ __all__ = [
 ]
 
 SEED = 0
-"""Of folds and validation rows that no file gives."""
+"""Random seed for folds and validation rows that no file defines."""
 VALIDATION_SHARE = 0.2
-"""Of the training rows of a fold, and of Year's, as the paper's code draws them."""
+"""Share of validation rows among the training rows of a fold, and of Year, as in the paper's code."""
 DOWNLOADS = {"housing": download_housing, "income": download_income}
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the paper uses a table, and what it says about it."""
+    """How the paper uses a table, and what it states about the table."""
 
     dataset: Dataset
     repeats: Literal["fold", "seed"]
-    """What differs from run to run: the rows, or only the seed of the model."""
+    """What differs between runs: the rows, or only the seed of the model."""
     n_repeats: int
     n_rows: int
-    """This and the next two as the paper counts them."""
+    """Number of rows. This entry and the next two are the paper's counts."""
     n_features: int
     n_categories: int
     metric: Metric
     note: str = ""
-    """What a reader must know to read its scores."""
+    """A note that readers need to interpret the scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +57,22 @@ class PaperSplit:
 
     split: Split
     is_original: bool
-    """Whether training and test rows are the paper's."""
+    """Whether the split into training and test rows is the paper's."""
     division: str
-    """How the rows were divided, in words for a table."""
+    """How the rows were split, in words."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a table is like."""
+    """The statistics of a table."""
 
     n_rows: int
     n_features: int
     n_categories: int
     missing_share: float
-    """Of all cells."""
+    """The share of missing values among all cells."""
     target: str
-    """Mean and standard deviation, or classes and the share of the larger code."""
+    """Mean and standard deviation of the target; or the number of classes, and the share of the last one."""
 
 
 _MSE = Metric("mse", "MSE", is_lower_better=True)
@@ -103,7 +103,7 @@ PROTOCOLS: tuple[Protocol, ...] = (
     _protocol("year", "seed", (515_345, 90, 0), metric=_MSE),
     _protocol("credit_sample5412", "fold", (5412, 30, 0), note=_SAMPLE),
 )
-"""The paper's tables in its order, then the sample that stands where Credit is not at hand."""
+"""The paper's tables in its order, then the sample that replaces Credit where that table is not available."""
 
 
 def protocol_named(name: str) -> Protocol:
@@ -116,7 +116,7 @@ def protocol_named(name: str) -> Protocol:
 
 
 def read_paper(protocol: Protocol, folder: Path | None = None) -> Table:
-    """Return all rows of a table; Housing and Income are downloaded where no folder holds them."""
+    """Return all rows of a table. Housing and Income are downloaded if they are in no folder."""
     name = protocol.dataset.name
     download = DOWNLOADS.get(name)
     if download is None:
@@ -128,7 +128,7 @@ def read_paper(protocol: Protocol, folder: Path | None = None) -> Table:
 def load_paper(
     protocol: Protocol, fold: int = 0, *, folder: Path | None = None, validation_seed: int = SEED
 ) -> PaperSplit:
-    """Return the rows of one run, divided as the paper divides them; tables with one division ignore ``fold``."""
+    """Return the rows of one run, split like in the paper. Tables with a single split ignore ``fold``."""
     if protocol.repeats == "fold" and not 0 <= fold < protocol.n_repeats:
         raise ConfigError(f"A fold must be in [0, {protocol.n_repeats - 1}]; got {fold}.")
     table = read_paper(protocol, folder)
@@ -151,7 +151,7 @@ def load_paper(
 
 
 def statistics(protocol: Protocol, table: Table) -> Statistics:
-    """Return what a table is like."""
+    """Return the statistics of a table."""
     X, y = table.X, table.y
     if protocol.dataset.task == "regression":
         target = f"{y.mean():.3g} ± {y.std():.3g}"
@@ -163,7 +163,7 @@ def statistics(protocol: Protocol, table: Table) -> Statistics:
 
 
 def _divide_year(protocol: Protocol, table: Table, folder: Path | None) -> PaperSplit:
-    """Return Year's rows: the publisher's last 51,630 to test; validation rows from the release's files."""
+    """Return the rows of Year. The publisher's last 51,630 rows are test rows; the release lists validation rows."""
     n_leading = protocol.dataset.n_leading_train or 0
     if len(table) <= n_leading:
         raise DataError(f"year must have more than {n_leading:,} rows; it has {len(table):,}.")

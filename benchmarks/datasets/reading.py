@@ -1,4 +1,4 @@
-"""From a file to rows for training, validation and testing, the same for every model."""
+"""Split a table into rows for training, validation and testing, the same for every model."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +20,12 @@ TEST_SHARE = 0.2
 VALIDATION_SHARE = 0.125
 
 Rows = NDArray[np.intp]
-"""Numbers of rows."""
+"""Positions of rows in the table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows of a table and their targets: numbers, or the codes of sorted class labels."""
+    """Some rows of a table and their targets: numbers, or codes of the sorted class labels."""
 
     X: "pd.DataFrame"
     y: NDArray[Any]
@@ -36,18 +36,18 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The rows of a table, divided."""
+    """The rows of a table, split into three parts."""
 
     dataset: Dataset
     train: Part
     validation: Part
     test: Part
     n_classes: int
-    """How many classes the target has; 0 for numbers."""
+    """The number of classes; 0 for numbers."""
 
     @property
     def all_train(self) -> Part:
-        """Training and validation rows together, for models that validate by themselves."""
+        """Training and validation rows together, for models that split them themselves."""
         import pandas as pd
 
         parts = (self.train, self.validation)
@@ -55,15 +55,15 @@ class Split:
 
 
 def load(dataset: Dataset, folder: Path | None = None, *, seed: int = 0) -> Split:
-    """Read a table from ``folder``, or from the one that the environment names, and divide its rows."""
+    """Read a table from ``folder``, or from the folder of the environment variable, and split its rows."""
     table = read_table(dataset.name, folder or folder_of_tables())
     return split(dataset, table.X, table.y, seed=seed)
 
 
 def split(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any], *, seed: int = 0) -> Split:
-    """Divide rows: a fifth for testing, an eighth of the rest for validation, classes in equal shares.
+    """Split rows, stratified by class: a fifth for testing, and an eighth of the rest for validation.
 
-    On Housing, seed 0 gives the paper's own split.
+    On Housing, seed 0 gives the paper's split.
     """
     from sklearn.model_selection import train_test_split
 
@@ -84,7 +84,7 @@ def split(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any], *, seed: int = 0
 
 
 def divide(dataset: Dataset, X: "pd.DataFrame", y: NDArray[Any], *, rows: tuple[Rows, Rows, Rows]) -> Split:
-    """Return the rows for training, validation and testing as they are numbered."""
+    """Return the rows for training, validation and testing by their positions."""
     n_classes = 0
     if dataset.task != "regression":
         labels, y = np.unique(y, return_inverse=True)

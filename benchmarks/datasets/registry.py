@@ -1,4 +1,4 @@
-"""Which tables there are, cheap ones first."""
+"""The tables of the suite, in ascending order of cost."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,12 +15,12 @@ class Metric:
     """The score by which models are ranked."""
 
     name: str
-    """Its field in a report."""
+    """The field of a report that holds the score."""
     label: str
     is_lower_better: bool
 
     def error(self, score: float) -> float:
-        """Return the score as an error: 0 is perfect, and ratios of it mean something."""
+        """Return the score as an error: 0 is perfect, and ratios are meaningful."""
         return score if self.is_lower_better else 1.0 - score
 
 
@@ -39,11 +39,11 @@ class Dataset:
     task: Task
     label: str
     n_leading_train: int | None = None
-    """Rows of the publisher's training file, where the split is the publisher's; the rest is for testing."""
+    """Rows of the publisher's training file, if the split is the publisher's. The other rows are for testing."""
 
     @property
     def metric(self) -> Metric:
-        """The score by which models are ranked on it."""
+        """The score by which models are ranked on the table."""
         return METRICS[self.task]
 
 
@@ -73,11 +73,11 @@ OTHERS: tuple[Dataset, ...] = (
     Dataset("credit", "binary", "Credit"),
     Dataset("year", "regression", "Year", n_leading_train=463_715),
 )
-"""Tables of the paper that a user has to place; the suite runs them when it is asked to."""
+"""Tables of the paper that users must provide. The suite runs them only on request."""
 
 
 def dataset_named(name: str) -> Dataset:
-    """Return the table of that name."""
+    """Return the table with the given name."""
     for dataset in (*DATASETS, *OTHERS):
         if dataset.name == name:
             return dataset

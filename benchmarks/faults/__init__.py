@@ -1,5 +1,5 @@
-"""Faults: operations are killed at random and at exact points, and nothing that was there may be lost.
+"""Faults: operations are killed at random and at exact moments, and no earlier file may be lost.
 
-A subject is one operation: what it starts from, what it does, and which files of its own may lie there half-way. A
-trial kills it in a process of its own, looks at what is left, and lets the next run finish.
+A subject is one operation: its initial files, its work, and the files that it may leave when it is interrupted. A trial
+runs the subject in a process of its own, kills it, checks the files, and lets the next run finish.
 """

@@ -1,4 +1,4 @@
-"""Operations killed at random and at exact points, 200 times: what was there stays, and the next run finishes."""
+"""Kill operations at random and at exact moments, 200 times: earlier files must survive, and the next run finish."""
 
 import argparse
 from pathlib import Path
@@ -21,15 +21,15 @@ are killed in random epochs; the fit must give the same model."""
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to a command line."""
     parser = commands.add_parser("faults", help="kill operations and look for what is lost", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="of all subjects together")
-    parser.add_argument("--subjects", default=",".join(_SHARES), help="names with commas between them")
+    parser.add_argument("--kills", type=int, default=200, help="number of kills of all subjects together")
+    parser.add_argument("--subjects", default=",".join(_SHARES), help="comma-separated names")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/faults.md"), help="the page to write")
     parser.set_defaults(run=run_faults)
 
 
 def run_faults(given: argparse.Namespace) -> None:
-    """Kill every subject, and a careless one that must be caught, and write the page."""
+    """Kill every subject, and also a careless one whose losses must be found, and write the page."""
     from benchmarks.faults.subjects import SUBJECTS, Careless
     from benchmarks.faults.trial import attack
 
@@ -50,7 +50,7 @@ def run_faults(given: argparse.Namespace) -> None:
 
 
 def share_out(n_kills: int, names: list[str]) -> dict[str, int]:
-    """Return how many kills each subject gets; the first one also gets what rounding leaves."""
+    """Return the number of kills of each subject. The first one also gets the remainder."""
     unknown = sorted(set(names) - set(_SHARES))
     if unknown:
         raise SystemExit(f"Subjects must be some of {sorted(_SHARES)}; got {unknown}.")

@@ -1,4 +1,4 @@
-"""Moments: when a process is killed, and how it kills itself at an exact one."""
+"""The moments at which a process is killed, and how it kills itself at an exact one."""
 
 import builtins
 import io
@@ -19,7 +19,7 @@ _WRITES = frozenset("wax+")
 
 @dataclass(frozen=True)
 class AfterSeconds:
-    """So long after the work began; the parent kills."""
+    """A time after the start of the work, at which the parent kills the process."""
 
     seconds: float
 
@@ -33,7 +33,7 @@ class AfterCall:
 
 @dataclass(frozen=True)
 class AtByte:
-    """While a file grows beyond so many bytes, of which the first ones are written."""
+    """While a file grows beyond a number of bytes, which are still written."""
 
     size: int
 
@@ -43,16 +43,16 @@ Moment = AfterSeconds | AfterCall | AtByte
 
 @dataclass(frozen=True)
 class Extent:
-    """How long an undisturbed run took, in three measures."""
+    """The length of an undisturbed run, in three measures."""
 
     seconds: float
     n_calls: int
     largest: int
-    """Bytes of the largest file it left."""
+    """Size of the largest file that it left, in bytes."""
 
 
 def draw_moment(random: np.random.Generator, extent: Extent, number: int) -> Moment:
-    """Return a moment inside a run: every second one by the clock, the others at calls and at bytes."""
+    """Return a random moment within a run: half of them by the clock, the others at calls and at bytes."""
     if number % 4 == 1:
         return AfterCall(int(random.integers(1, extent.n_calls + 1)))
     if number % 4 == 3:
@@ -61,8 +61,8 @@ def draw_moment(random: np.random.Generator, extent: Extent, number: int) -> Mom
 
 
 def arm(moment: Moment | None) -> Callable[[], int]:
-    """Make this process kill itself at a moment; return what tells how many calls there were."""
-    if isinstance(moment, AtByte):  # the system writes up to the limit and then ends the process
+    """Make this process kill itself at a moment. Return a function that counts the calls so far."""
+    if isinstance(moment, AtByte):  # the system writes up to the limit, and then ends the process
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (moment.size, moment.size))
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)

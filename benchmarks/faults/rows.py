@@ -1,4 +1,4 @@
-"""What the subjects work on: a small generated table, and models of it that take a moment to fit."""
+"""The data of the subjects: a small generated table, and models that are fitted in a moment."""
 
 from typing import Any
 

@@ -24,7 +24,7 @@ _N_FILES = 5
 
 
 class Saving:
-    """A model, its report and its exports written over those of an older model."""
+    """Write a model, its report and its exports over those of an older model."""
 
     name = "save, report and export"
 
@@ -55,7 +55,7 @@ def _write_all(model: nae.TableModel, place: Path) -> None:
 
 
 class Checkpointed:
-    """A fit that leaves its state after every epoch and goes on from it."""
+    """Fit with a checkpoint after every epoch, from which the next run continues."""
 
     name = "fit with checkpoints"
     _state = "state.safetensors"
@@ -64,7 +64,7 @@ class Checkpointed:
         pyarrow.parquet.write_table(make_table(600), place / "rows.parquet")
 
     def work(self, place: Path) -> None:
-        estimator = NAEClassifier(**SETTINGS, max_epochs=12)  # it drops weights by chance, which must go on, too
+        estimator = NAEClassifier(**SETTINGS, max_epochs=12)  # dropout is random, and must continue, too
         checkpoints = _StateFile(place / self._state)
         rows = nae.scan(place / "rows.parquet", cache_folder=place)
         estimator.fit_share(rows, "town", workers=ALONE, checkpoints=checkpoints)
@@ -93,7 +93,7 @@ class _StateFile:
 
 
 class Streaming:
-    """A fit from files through a cache on disk, which begins again."""
+    """Fit from files through a cache on disk. The next run starts again."""
 
     name = "streamed fit"
 
@@ -116,7 +116,7 @@ class Streaming:
 
 
 class Predicting:
-    """Many files predicted into a folder, which goes on where it was."""
+    """Predict many files into a folder. The next run continues."""
 
     name = "folder prediction"
 
@@ -140,7 +140,7 @@ class Predicting:
 
 
 class Careless:
-    """A twin that writes straight to the final name, which must be caught."""
+    """A defective twin that writes directly to the final name. Its losses must be found."""
 
     name = "careless writer"
 

@@ -1,4 +1,4 @@
-"""One kill, and what it cost: the operation is killed, looked at, and run again until it is done."""
+"""One trial: kill the operation, check its files, and run it again until it is done."""
 
 import multiprocessing
 import os
@@ -20,8 +20,8 @@ __all__ = ["Found", "Reference", "Subject", "attack", "make_reference", "try_mom
 
 _KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
 _TEMPORARY = re.compile(r"\.nae-[0-9a-f]{8}-\d+-[0-9a-f]{8}\.tmp")
-_SECONDS = 120.0  # after which a run hangs
-_TRIES = 20  # a moment may lie after the end of a run, which is no kill
+_SECONDS = 120.0  # seconds after which a run is taken to hang
+_TRIES = 20  # a moment may lie after the end of a run, so that nothing is killed
 
 Files = dict[str, bytes]
 
@@ -32,18 +32,18 @@ class Subject(Protocol):
     name: str
 
     def start(self, place: Path) -> None:
-        """Leave in an empty folder what the operation starts from, older results included."""
+        """Create the initial files in an empty folder, including older results."""
 
     def work(self, place: Path) -> None:
-        """Do the operation; killed, it is done again in the same folder. Runs in a process of its own."""
+        """Do the operation, in a process of its own. After a kill, it is done again in the same folder."""
 
     def is_whole(self, path: Path) -> bool:
-        """Return whether a file is complete that is neither an older one nor the final one, such as a checkpoint."""
+        """Return whether a file that is neither the older nor the final one is complete, such as a checkpoint."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """An undisturbed run: what was there before it and after it, and how long it took."""
+    """An undisturbed run: the files before and after it, and its length."""
 
     before: Files
     after: Files
@@ -52,15 +52,15 @@ class Reference:
 
 @dataclass(frozen=True)
 class Found:
-    """What the kills of one subject did."""
+    """The results of the kills of one subject."""
 
     name: str
     n_kills: int
     n_left_over: int
-    """Kills after which a temporary file lay there, for the next run to remove."""
+    """Number of kills that left a temporary file, which the next run must remove."""
     losses: tuple[str, ...]
     seconds: float
-    """One undisturbed run."""
+    """Seconds of an undisturbed run."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _Ended:
 
 
 def attack(subject: Subject, *, n_kills: int, seed: int) -> Found:
-    """Kill an operation so many times, every time from its start."""
+    """Kill an operation ``n_kills`` times, each time from its start."""
     random = np.random.default_rng(seed)
     reference = make_reference(subject)
     losses: list[str] = []
@@ -93,7 +93,7 @@ def attack(subject: Subject, *, n_kills: int, seed: int) -> Found:
 
 
 def make_reference(subject: Subject) -> Reference:
-    """Run an operation undisturbed, twice: the first run warms up what the second one is timed with."""
+    """Run an operation undisturbed, twice: the first run is the warm-up, the second one is timed."""
     for _ in range(2):
         with TemporaryDirectory() as folder:
             place = Path(folder)
@@ -108,7 +108,7 @@ def make_reference(subject: Subject) -> Reference:
 
 
 def try_moment(subject: Subject, reference: Reference, moment: Moment) -> tuple[list[str], bool] | None:
-    """Return what a kill at a moment lost and whether it left a temporary file; None where it came too late."""
+    """Return the losses of a kill, and whether it left a temporary file. None if the kill came too late."""
     with TemporaryDirectory() as folder:
         place = Path(folder)
         subject.start(place)
@@ -132,7 +132,7 @@ def read_files(place: Path) -> Files:
 
 
 def _lost(subject: Subject, reference: Reference, left: Files, place: Path) -> list[str]:
-    """Return what is wrong right after a kill: every file is the older one, the final one, or whole in itself."""
+    """Return the losses right after a kill. Every file must be the older one, the final one, or complete."""
     losses = [f"{name} is gone" for name in reference.before if name not in left]
     for name, content in left.items():
         known = (reference.before.get(name), reference.after.get(name))
@@ -142,7 +142,7 @@ def _lost(subject: Subject, reference: Reference, left: Files, place: Path) -> l
 
 
 def _unlike(subject: Subject, reference: Reference, place: Path) -> list[str]:
-    """Return in what the end of an interrupted run differs from that of the undisturbed one."""
+    """Return the differences between the final files of an interrupted run and of the undisturbed one."""
     found = read_files(place)
     losses = [f"{name} is missing in the end" for name in reference.after if name not in found]
     losses += [f"{name} is left in the end" for name in found if name not in reference.after]
@@ -159,8 +159,8 @@ def _is_temporary(name: str) -> bool:
 
 
 def _run(subject: Subject, place: Path, moment: Moment | None = None) -> _Ended:
-    """Run an operation in a process of its own, perhaps up to a moment."""
-    context = multiprocessing.get_context("forkserver")  # what takes long to import is imported once
+    """Run an operation in a process of its own, and kill it at a moment if one is given."""
+    context = multiprocessing.get_context("forkserver")  # slow imports are done once, in the server process
     context.set_forkserver_preload(["benchmarks.faults.subjects"])
     ours, theirs = context.Pipe(duplex=False)
     with TemporaryDirectory() as folder:
@@ -174,14 +174,14 @@ def _run(subject: Subject, place: Path, moment: Moment | None = None) -> _Ended:
             process.join(moment.seconds if isinstance(moment, AfterSeconds) else _SECONDS)
             process.kill()
             n_calls, seconds = ours.recv()
-        except EOFError:  # killed before it said anything
+        except EOFError:  # killed before it sent anything
             pass
         process.join()
         return _Ended(process.exitcode, n_calls, seconds, log.read_text()[-2000:] if log.exists() else "")
 
 
 def _work(subject: Subject, place: Path, moment: Moment | None, pipe: Connection, log: Path) -> None:
-    """Do the work in the child; what it says goes to a file."""
+    """Do the work in the child process. Its output goes to a file."""
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(handle, stream)

@@ -1,4 +1,4 @@
-"""Workers of a Ray fit, killed at random times: the fit ends all the same, with the model it would have given."""
+"""Kill workers of a Ray fit at random times: the fit must finish with the same model as an undisturbed one."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ _N_WORKERS = 2
 
 @dataclass(frozen=True)
 class Killer:
-    """A callback that ends one worker once, some seconds after it began an epoch, as a lost machine would."""
+    """A callback that ends one worker once, some seconds after the start of an epoch, like the loss of a machine."""
 
     mark: Path
     rank: int
@@ -48,7 +48,7 @@ class Killer:
 
 
 def attack_workers(*, n_kills: int, seed: int) -> Found:
-    """Kill a worker in each of so many fits, and compare what they give with an undisturbed one."""
+    """Kill a worker in each of ``n_kills`` fits, and compare their models with that of an undisturbed fit."""
     random = np.random.default_rng(seed)
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "300")
     losses: list[str] = []

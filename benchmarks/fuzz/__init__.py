@@ -1,1 +1,1 @@
-"""Random and damaged inputs by the million, each of which must be refused in a sentence or be handled right."""
+"""Fuzzing: millions of random and damaged inputs, which must be handled correctly or refused in a sentence."""

@@ -1,4 +1,4 @@
-"""Random models and rows: whatever evaluates a model must say what numpy says."""
+"""Random models and rows: every evaluator of a model must give the same results as numpy."""
 
 import shutil
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ from tests.laws.models import make_table
 __all__ = ["prepare"]
 
 _LEFT_OUT = ("page",)  # needs a browser
-_RARE = ("c", "numba")  # compilers take a hundred times as long as all others
+_RARE = ("c", "numba")  # compilers take a hundred times as long as all other evaluators
 
 
 def prepare(folder: Path, _: ExitStack) -> Attempt:
-    """Return the attempt: one evaluator, one model, some rows."""
+    """Return the attempt: one evaluator, one model and some rows."""
     usable = [one for one in EVALUATORS if one.name not in _LEFT_OUT and _is_there(one)]
     rooms = count()
     often = [one for one in usable if one.name not in _RARE]
@@ -36,7 +36,7 @@ def prepare(folder: Path, _: ExitStack) -> Attempt:
     def attempt(random: np.random.Generator) -> str:
         evaluator = draw(usable if random.integers(4) == 0 else often, random)
         case = _case(random, takes_offset=evaluator.takes_offset)
-        place = folder / f"room-{next(rooms)}"  # a library is not loaded twice from one place
+        place = folder / f"room-{next(rooms)}"  # a library cannot be loaded twice from one path
         place.mkdir()
         try:
             with shown(pack(case.model), ending="nae"):
@@ -69,7 +69,7 @@ def _case(random: np.random.Generator, *, takes_offset: bool) -> Case:
 
 
 def _renamed(model: TableModel, random: np.random.Generator) -> TableModel:
-    """Return the model with odd names of features and levels, some of the time."""
+    """Return the model, in some attempts with unusual names of features and levels."""
     features = list(model.schema.features)
     for i, feature in enumerate(features):
         change: dict[str, Any] = {}

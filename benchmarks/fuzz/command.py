@@ -1,7 +1,7 @@
-"""Random and damaged inputs by the million: ``python -m benchmarks fuzz``.
+"""Fuzz with millions of random and damaged inputs: ``python -m benchmarks fuzz``.
 
-Every attempt has a number and draws from a generator of its own, so the same seed tries the same inputs whatever the
-number of processes, and a violation is repeated by the command that is printed with it.
+Every attempt has a number and its own random generator, so the same seed tries the same inputs with any number of
+processes. A violation is printed with a command that repeats it.
 """
 
 import argparse
@@ -21,27 +21,27 @@ from nae.errors import ConfigError, did_you_mean
 __all__ = ["add_command", "fuzz", "run_fuzz"]
 
 _FOREVER = 1 << 62
-_PATIENCE = 3.0  # times the limit of an attempt, after which a process that does not come back is ended
+_PATIENCE = 3.0  # a process is ended if an attempt takes this many times its limit
 _TO_START = 300.0  # seconds
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to a command line."""
     parser = commands.add_parser("fuzz", help="random and damaged inputs, by time or count", description=__doc__)
-    parser.add_argument("--targets", default=",".join(TARGETS), help="names with commas between them")
-    parser.add_argument("--seconds", type=float, help="for all targets together; 60 unless a count is given")
-    parser.add_argument("--count", type=int, help="attempts of each target")
+    parser.add_argument("--targets", default=",".join(TARGETS), help="comma-separated names")
+    parser.add_argument("--seconds", type=float, help="for all targets together; default: 60, or none with --count")
+    parser.add_argument("--count", type=int, help="number of attempts per target")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first attempt")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where to keep the inputs of violations")
-    parser.add_argument("--guided", action="store_true", help="let atheris look for new paths (files and readers)")
-    parser.add_argument("--record", type=Path, metavar="JSON", help="merge the counts into this file and its page")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="folder for the inputs of violations")
+    parser.add_argument("--guided", action="store_true", help="let atheris look for new code (files and readers)")
+    parser.add_argument("--record", type=Path, metavar="JSON", help="add the counts to this file and its page")
     parser.set_defaults(run=run_fuzz)
 
 
 def run_fuzz(given: argparse.Namespace) -> None:
-    """Fuzz every target in turn, print what was found, and end with 1 where anything was."""
+    """Fuzz one target after another and print the violations. The exit code is 1 if there are any."""
     names = given.targets.split(",")
     unknown = [name for name in names if name not in TARGETS]
     if unknown:
@@ -87,7 +87,7 @@ def fuzz(name: str, given: argparse.Namespace, *, seconds: float | None) -> Run:
 
 
 def report(one: Found, keep: Path | None) -> None:
-    """Print a violation, and keep its input where the user said."""
+    """Print a violation, and keep its input in the user's folder."""
     print(f"VIOLATION of {one.target}: {one.sentence}\n  again: {one.command}", file=sys.stderr, flush=True)
     if keep is not None and one.content:
         keep.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def report(one: Found, keep: Path | None) -> None:
 
 
 def _gather(shares: list[Share]) -> Iterator[Found | Tally]:
-    """Run every share in a process of its own, and yield what they send; a process that dies has found something."""
+    """Run every share in a process of its own, and yield its messages. The death of a process is a violation."""
     context = multiprocessing.get_context("spawn")
     running: dict[Connection, tuple[Any, Any, Share]] = {}
     for share in shares:
@@ -129,4 +129,4 @@ def _gather(shares: list[Share]) -> Iterator[Found | Tally]:
             if at.value != number:
                 seen[pipe] = (int(at.value), time.monotonic())
             elif time.monotonic() - since > (_TO_START if number < 0 else _PATIENCE * TARGETS[share.target].seconds):
-                process.kill()  # its pipe ends, and the violation is told above
+                process.kill()  # its pipe ends, which is reported above

@@ -1,4 +1,4 @@
-"""Files of estimators, forged: beside the model they hold parameters, classes and history."""
+"""Forged files of estimators, which hold parameters, classes and history besides the model."""
 
 from contextlib import ExitStack
 from pathlib import Path

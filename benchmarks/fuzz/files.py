@@ -1,4 +1,4 @@
-"""Model files, changed byte by byte under their old checksums, or in their structure with checksums that are right."""
+"""Changed model files: with changed bytes and old checksums, or with a changed structure and correct checksums."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,11 +17,11 @@ from tests.tables.mutations import BROKEN, FORGED
 
 __all__ = ["check_broken", "check_forged", "forge", "prepare"]
 
-_FROM_DISK = 32  # of so many attempts one goes through a file
+_FROM_DISK = 32  # one in this many attempts uses a file on disk
 
 
 def prepare(folder: Path, _: ExitStack) -> Attempt:
-    """Return the attempt: half of them break bytes, half forge a file."""
+    """Return the attempt: half of the attempts break bytes, half forge a file."""
     models = small_models()
     contents = [pack(model, extra={"note": "beside it"} if i % 4 == 0 else None) for i, model in enumerate(models)]
 
@@ -41,17 +41,17 @@ def prepare(folder: Path, _: ExitStack) -> Attempt:
 
 
 def forge(content: bytes, other: bytes, random: np.random.Generator) -> bytes:
-    """Return a file after a few mutations with mended checksums."""
+    """Return a file after a few mutations, with correct checksums."""
     for _ in range(draw((1, 1, 1, 2, 3), random)):
         try:
             content = draw(FORGED, random)(content, other, random)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            break  # the mutation before left no place for another
+            break  # an earlier mutation left no place for this one
     return content
 
 
 def check_broken(content: bytes, original: TableModel, before: bytes) -> str:
-    """Check that broken bytes are refused, or are the same model."""
+    """Check that broken bytes are refused, or give the same model."""
     try:
         model, extra = parse_archive(content)
     except FormatError:

@@ -1,6 +1,6 @@
-"""Fuzzing that atheris steers: it keeps inputs that reach new code, and changes those further.
+"""Guided fuzzing: atheris keeps the inputs that reach new code, and changes them further.
 
-As a module it is the process that atheris takes over: ``python -m benchmarks.fuzz.guided TARGET FOLDER …``.
+As a module, this file is the process that atheris takes over: ``python -m benchmarks.fuzz.guided TARGET FOLDER …``.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from nae.errors import ConfigError, FormatError, MissingDependencyError
 __all__ = ["check_guided", "fuzz_guided"]
 
 _TARGETS = ("files", "readers")
-_LONGEST = 20_000  # bytes of an input
+_LONGEST = 20_000  # largest size of an input, in bytes
 _SECONDS = 60.0
 
 
 def check_guided(names: Sequence[str]) -> None:
-    """Check that the targets can be guided, and that atheris is there."""
+    """Check that the targets can be guided, and that atheris is installed."""
     other = next((name for name in names if name not in _TARGETS), None)
     if other is not None:
         raise ConfigError(f"--guided takes the targets {', '.join(_TARGETS)}; got {other}.")
@@ -69,7 +69,7 @@ def _report(found: Found, keep: Path | None) -> None:
 
 
 def _files(_: Path) -> tuple[Callable[[bytes], Any], list[bytes]]:
-    """Return a check of a file whose checksums are mended, and files to begin with."""
+    """Return a check of a file after its checksums are corrected, and initial files."""
     import numpy as np
 
     from benchmarks.fuzz.files import check_forged
@@ -92,7 +92,7 @@ def _files(_: Path) -> tuple[Callable[[bytes], Any], list[bytes]]:
 
 
 def _readers(folder: Path) -> tuple[Callable[[bytes], Any], list[bytes]]:
-    """Return a check of a table, and tables to begin with."""
+    """Return a check of a table, and initial tables."""
     from benchmarks.fuzz.readers import check_read, seeds
 
     path = folder / "table"

@@ -1,4 +1,4 @@
-"""What must hold of any model that was loaded or fitted, on rows that meet every kind of cell."""
+"""Laws of every model that was loaded or fitted, checked on rows with every kind of cell."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def odd_rows(model: TableModel, random: np.random.Generator, n_rows: int = 8) ->
 
 
 def check_laws(model: TableModel, rows: Columns) -> None:
-    """Check that predictions are finite numbers, and the sums of contributions within their bounds."""
+    """Check that predictions are finite, and that scores are sums of contributions within their bounds."""
     found = model.contributions(rows)
     assert_bounded(found)
     score, size = model.decision_function(rows), np.abs(found.values).sum(axis=1) + np.abs(found.intercept)

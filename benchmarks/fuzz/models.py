@@ -1,4 +1,4 @@
-"""Small models of every kind, made without training: what the files, the server and the evaluators are fuzzed with."""
+"""Small models of every kind, made without training, for fuzzing of files, the server and the evaluators."""
 
 from dataclasses import replace
 from itertools import product
@@ -23,7 +23,7 @@ FEATURES: tuple[Feature, ...] = (
     Category("ümläut \U0001f600", ("", "1", "None")),
     Number("nothing", np.zeros(1), has_missing=True, reason="no value at all"),
 )
-# Every entry of a training summary that the library reads, and one it does not.
+# Every entry of a training summary that the library reads, and one unknown entry.
 SUMMARY = {
     "loss": "huber",
     "quantile": 0.5,
@@ -48,7 +48,7 @@ _LINKS = {"identity": (1, 3), "log": (1, 2), "logit": (1,), "softmax": (3, 4)}
 
 
 def small_models() -> list[TableModel]:
-    """Return models of every gate, routing, link and type of numbers, with and without what a file may leave out."""
+    """Return models of every gate, routing, link and number type, with and without the optional parts of a file."""
     random = np.random.default_rng(17)
     shapes = [
         *product(GATES, sorted(ROUTINGS), ("identity",), (np.float32, np.float64)),
@@ -94,7 +94,7 @@ def random_model(random: np.random.Generator) -> TableModel:
 
 
 def _with_parts(model: TableModel, random: np.random.Generator, i: int) -> TableModel:
-    """Return the model with statistics, weights of classes and a training summary, some of the time each."""
+    """Return the model, at random with statistics, class weights and a training summary."""
     if i % 5 < 3:
         model = with_statistics(model, make_table(random, model.schema, 12))
     if i % 3 == 0:

@@ -1,4 +1,4 @@
-"""Tables as files: CSV, JSON lines, Parquet and Arrow, compressed or not, damaged in many ways."""
+"""Damaged files of tables: CSV, JSON lines, Parquet and Arrow, compressed or not."""
 
 import bz2
 import contextlib
@@ -60,7 +60,7 @@ _TOKENS = (
 
 
 def prepare(folder: Path, _: ExitStack) -> Attempt:
-    """Return the attempt: read a changed file; one in eight is predicted on the command line or streamed."""
+    """Return the attempt: read a changed file. One in eight is predicted on the command line, or streamed."""
     contents = seeds()
     plain = [one for one in contents if not one.startswith((b"PAR1", b"ARROW1", b"\xff\xff"))]
     model, path = folder / "m.nae", folder / "table"
@@ -112,7 +112,7 @@ def seeds() -> list[bytes]:
 
 
 def check_read(path: Path) -> str:
-    """Check that a file is a table with rows, or is refused in a sentence."""
+    """Check that a file is read as a table with rows, or is refused in a sentence."""
     try:
         table = read_file(str(path))
     except NAEError as error:
@@ -125,7 +125,7 @@ def check_read(path: Path) -> str:
 
 
 def check_streamed(path: Path) -> str:
-    """Check that a file is read in pieces, or refused in a sentence."""
+    """Check that a file is read in pieces, or is refused in a sentence."""
     try:
         rows = scan(str(path))
         for _ in rows.batches(rows.columns):

@@ -1,4 +1,4 @@
-"""What fuzzing runs saw, added up over runs: a JSON file, and a page made of it."""
+"""The counts of all fuzzing runs: a JSON file, and a page that is generated from it."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ class Run:
 
     @property
     def sentence(self) -> str:
-        """What is printed at the end."""
+        """The line that is printed at the end."""
         rate = self.tries / max(self.processor_seconds, 1e-9)
         outcomes = ", ".join(f"{n:,} {word}" for word, n in sorted(self.outcomes.items(), key=lambda one: -one[1]))
         return (
@@ -39,7 +39,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run as it is remembered."""
+    """A run in the record."""
 
     target: str
     seed: int
@@ -53,7 +53,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, int, int, bool]:
-        """Runs of one key try the same inputs, so the later one takes the place of the earlier."""
+        """Runs with the same key try the same inputs, so a later run replaces an earlier one."""
         return self.target, self.seed, self.first, self.is_guided
 
 
@@ -65,7 +65,7 @@ class Record:
 
     @staticmethod
     def read(path: Path | None) -> "Record":
-        """Return what a file holds; nothing where there is none."""
+        """Return the record in a file; empty if there is none."""
         if path is None or not path.exists():
             return Record()
         return Record(tuple(Entry(**row) for row in json.loads(path.read_text(encoding="utf-8"))["runs"]))

@@ -1,4 +1,4 @@
-"""Requests to the server: wild bodies given to the application, and damaged bytes sent over the loopback."""
+"""Requests to the server: unusual bodies for the application, and damaged bytes over the loopback."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ class _Request:
     body: bytes
 
     def __bytes__(self) -> bytes:
-        """Return the request as it goes over the wire."""
+        """Return the bytes of the request."""
         path = self.path.encode("utf-8", "surrogatepass") + (b"?" + self.query if self.query else b"")
         lines = [self.method.encode() + b" " + path + b" HTTP/1.1", b"host: localhost"]
         lines += [name + b": " + value for name, value in self.headers]
@@ -63,7 +63,7 @@ class _Request:
 
 
 def prepare(folder: Path, closing: ExitStack) -> Attempt:
-    """Return the attempt: of sixteen requests one goes over the loopback, and one goes to a model that was forged."""
+    """Return the attempt: one in sixteen requests goes over the loopback, and one goes to a forged model."""
     logging.disable(logging.CRITICAL)
     closing.callback(logging.disable, logging.NOTSET)
     models = {f"m{i}": model for i, model in enumerate(small_models())}
@@ -133,7 +133,7 @@ async def _ask(app: Any, request: _Request) -> Answer:
 
 
 def _check(status: int, answer: bytes, *, statuses: set[int]) -> int:
-    """Check status and body of an answer, and return the status."""
+    """Check the status and the body of an answer, and return the status."""
     if status not in statuses:
         raise Violation(f"the answer is {status}: {answer[:200]!r}")
 
@@ -187,7 +187,7 @@ def _row(model: TableModel, random: np.random.Generator) -> dict[str, Any]:
 
 
 def _attempt_forged(content: bytes, path: Path, loop: asyncio.AbstractEventLoop) -> str:
-    """Serve a forged file, if it can be loaded, and ask for everything that is made of it."""
+    """Serve a forged file, if it can be loaded, and request everything that is derived from it."""
     path.write_bytes(content)
     try:
         registry = Registry.open(path)
@@ -239,5 +239,5 @@ def _send(port: int, content: bytes) -> bytes:
             while part := wire.recv(65536):
                 parts.append(part)
         except (ConnectionResetError, BrokenPipeError):
-            pass  # it was refused before it was read to its end
+            pass  # the request was refused before it was read completely
         return b"".join(parts)

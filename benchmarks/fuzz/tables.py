@@ -1,4 +1,4 @@
-"""Wild tables, fitted by every estimator and loss with networks so small that a fit takes milliseconds."""
+"""Unusual tables, fitted by every estimator and loss with networks so small that a fit takes milliseconds."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ __all__ = ["prepare"]
 
 _TINY = {"n_members": 1, "n_experts": 2, "hidden_dim": 4, "max_epochs": 2, "n_knots": 6, "n_ramps": 4, "device": "cpu"}
 _LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie")
-# What a fit may differ in besides its data.
+# The parameters that vary besides the data.
 _SETTINGS: tuple[dict[str, Any], ...] = (
     *({}, {}, {"n_members": 2}, {"gate": "low-rank", "gate_rank": 2}, {"gate": "deep", "gate_rank": 2}),
     *({"variant": "nae-e"}, {"variant": "nae-d"}, {"encoder": "mlp"}, {"additivity": 1.0}, {"additivity": 0.5}),
@@ -51,7 +51,7 @@ def prepare(folder: Path, _: ExitStack) -> Attempt:
                 estimator.fit(table, y, **beside)
             except (NAEError, ValueError) as error:
                 return _check_refusal(error)
-            if "sample_weight" in beside:  # rows without weight may hold anything, and are seen by no fit
+            if "sample_weight" in beside:  # rows without weight may hold anything, because no fit sees them
                 table = _taken(table, beside["sample_weight"] > 0)
             return _check_fitted(estimator, table, random, path if random.integers(8) == 0 else None)
 
@@ -113,7 +113,7 @@ def _frame(columns: dict[str, Any], *, is_polars: bool) -> Any:
         import pandas as pd
 
         return pd.DataFrame(columns)
-    except Exception:  # what the package cannot hold is for a mapping
+    except Exception:  # a mapping takes the values that the package cannot hold
         return columns
 
 

@@ -1,4 +1,4 @@
-"""What is fuzzed: one module per target, imported when it is asked for, so that each needs its own packages only."""
+"""The targets of fuzzing: one module each, imported on request, so that each needs only its own packages."""
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -12,37 +12,37 @@ import numpy as np
 
 __all__ = ["TARGETS", "Attempt", "Target", "Violation", "draw", "shown"]
 
-# Tries one random input and returns in a word what became of it; raises Violation where the property does not hold.
+# Tries one random input and returns a word for the outcome. It raises Violation if the property does not hold.
 Attempt = Callable[[np.random.Generator], str]
 
 
-class Violation(Exception):  # noqa: N818, what is found is no error of this program
-    """A property that did not hold, and the input that shows it."""
+class Violation(Exception):  # noqa: N818, a violation is not an error of this program
+    """A property does not hold for an input."""
 
     def __init__(self, sentence: str, content: bytes = b"", *, ending: str = "bin") -> None:
         super().__init__(sentence)
         self.sentence, self.content, self.ending = sentence, content, ending
 
-    def __reduce__(self) -> tuple[object, ...]:  # it goes from one process to another
+    def __reduce__(self) -> tuple[object, ...]:  # because it is sent from one process to another
         return _violation, (self.sentence, self.content, self.ending)
 
 
 @dataclass(frozen=True)
 class Target:
-    """A kind of input, and what must hold of each."""
+    """A kind of input, and the property that must hold for each."""
 
     name: str
     holds: str
     """The property, as a sentence."""
     seconds: float
-    """Longer than this no attempt may take."""
+    """The longest time that an attempt may take."""
     megabytes: float
     """The most memory that one attempt may add to the process."""
 
     def prepare(self, folder: Path, closing: ExitStack) -> Attempt:
-        """Import what the target needs and make what its attempts share.
+        """Import the packages of the target, and create what its attempts share.
 
-        Files go to an empty folder; what must be closed in the end is told to ``closing``.
+        Files go to an empty folder. Resources that must be closed in the end are registered with ``closing``.
         """
         attempt: Attempt = import_module(f"benchmarks.fuzz.{self.name}").prepare(folder, closing)
         return attempt
@@ -93,7 +93,7 @@ TARGETS: dict[str, Target] = {target.name: target for target in _ALL}
 
 @contextmanager
 def shown(content: bytes, *, ending: str) -> Iterator[None]:
-    """Make of every error inside the block a violation that shows this input."""
+    """Turn every error inside the block into a violation with this input."""
     try:
         yield
     except Violation as error:
@@ -107,7 +107,7 @@ def shown(content: bytes, *, ending: str) -> Iterator[None]:
 
 
 def draw(options: Sequence[Any], random: np.random.Generator) -> Any:
-    """Return one of several things."""
+    """Return a random one of several things."""
     return options[int(random.integers(len(options)))]
 
 

@@ -1,4 +1,4 @@
-"""One process of a fuzzing run: attempts one after another, each from a generator of its own."""
+"""One process of a fuzzing run: attempts one after another, each with its own random generator."""
 
 import resource
 import signal
@@ -22,13 +22,13 @@ from benchmarks.fuzz.targets import TARGETS, Attempt, Target, Violation, shown
 
 __all__ = ["MOST_FOUND", "Found", "Share", "Tally", "generator", "try_once", "work"]
 
-MOST_FOUND = 10  # violations after which a process stops: more of them say nothing new
-_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
+MOST_FOUND = 10  # a process stops after this many violations, because more of them tell nothing new
+_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, kilobytes elsewhere
 
 
 @dataclass(frozen=True)
 class Share:
-    """The attempts of one process: numbers from ``first`` up to ``end``, in steps, until the time is up."""
+    """The attempts of one process: the numbers from ``first`` to ``end`` in steps, until the time is up."""
 
     target: str
     seed: int
@@ -40,7 +40,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Found:
-    """A violation: which attempt it was, what it says, and the input."""
+    """A violation: the number of the attempt, the sentence, and the input."""
 
     target: str
     seed: int
@@ -56,19 +56,19 @@ class Found:
 
 @dataclass
 class Tally:
-    """What came of a share."""
+    """The result of a share."""
 
     tries: int = 0
-    seconds: float = 0.0  # of the processor
+    seconds: float = 0.0  # processor time
     outcomes: Counter[str] = field(default_factory=Counter)
 
 
 def work(share: Share, at: Any, pipe: Connection) -> None:
-    """Try the inputs of a share; ``at`` tells the parent which one is being tried, should this process die of it.
+    """Try the inputs of a share. ``at`` tells the parent which one is being tried, in case this process dies.
 
-    Sends every violation when it is found, and a tally at the end.
+    Every violation is sent when it is found, and a tally at the end.
     """
-    warnings.simplefilter("ignore")  # numbers at the edge of what floats hold overflow, and may
+    warnings.simplefilter("ignore")  # numbers near the largest float may overflow
     with tempfile.TemporaryDirectory(prefix="nae-fuzz-") as folder, ExitStack() as closing:
         pipe.send(_work(share, at, pipe, TARGETS[share.target].prepare(Path(folder), closing)))
     pipe.close()
@@ -94,12 +94,12 @@ def _work(share: Share, at: Any, pipe: Connection, attempt: Attempt) -> Tally:
 
 
 def generator(target: str, *, seed: int, number: int) -> np.random.Generator:
-    """Return the random numbers of one attempt."""
+    """Return the random generator of one attempt."""
     return np.random.default_rng([seed, zlib.crc32(target.encode()), number])
 
 
 def try_once(target: Target, attempt: Attempt, *, seed: int, number: int) -> str:
-    """Make one attempt; whatever it raises, and too much time or memory, is a violation."""
+    """Make one attempt. An unexpected error, too much time or too much memory is a violation."""
     before = _peak()
     with _limit(target.seconds), shown(b"", ending="bin"):
         outcome = attempt(generator(target.name, seed=seed, number=number))
@@ -115,7 +115,7 @@ def _peak() -> float:
 
 @contextmanager
 def _limit(seconds: float) -> Iterator[None]:
-    """Interrupt what takes longer; code that never comes back to Python is for the parent to end."""
+    """Interrupt code that takes longer. If it never returns to Python, the parent ends the process."""
 
     def stop(_: int, frame: FrameType | None) -> None:
         where = f" in {frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}" if frame else ""

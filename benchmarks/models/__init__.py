@@ -1,4 +1,4 @@
-"""The models, behind one protocol: those of the suite, ours and boosted trees first, and the paper's networks."""
+"""The models behind one protocol: those of the suite (ours and boosted trees first), and the paper's networks."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,23 +19,23 @@ Complexity = Literal["–", "O(n)", "O(n²)"]
 
 @dataclass(frozen=True)
 class Entry:
-    """A model and its place in the tables."""
+    """A model, and how it appears in the tables."""
 
     name: str
     label: str
     model: Model
     is_ranked: bool = True
-    """Whether it takes part in the ranking of all; variants of one model would crowd out the others."""
+    """Whether the model takes part in the overall ranking. Variants of one model would crowd out the others."""
     is_additive: bool = False
-    """Whether every feature's effect is one curve; these are ranked among themselves, too."""
+    """Whether the effect of every feature is one curve. Such models have a ranking of their own, too."""
     complexity: Complexity = "–"
-    """The paper's explanation complexity: how many pictures show the whole model; a dash for black boxes."""
+    """The paper's explanation complexity: the number of pictures that show the whole model; a dash for black boxes."""
     paper_label: str = ""
-    """What the paper calls it; empty where it has no row there."""
+    """The name of the model in the paper; empty if it has no row there."""
 
     @property
     def is_refitted(self) -> bool:
-        """Whether boosted trees are grown again on all rows, once the validation rows have said how many."""
+        """Whether boosted trees are grown again on all rows, after the validation rows have determined their number."""
         return bool(getattr(self.model, "is_refitted", False))
 
     @property
@@ -68,7 +68,7 @@ MODELS: tuple[Entry, ...] = (
     ),
     Entry("ebm", "EBM", EBM(), complexity="O(n²)", paper_label="EB²M"),
 )
-"""The models that the suite compares unless it is told others."""
+"""The models that the suite compares by default."""
 
 
 NETWORKS: tuple[Entry, ...] = (
@@ -122,7 +122,7 @@ NETWORKS: tuple[Entry, ...] = (
     ),
     Entry("mlp", "MLP", Neural("mlp", Recipe(max_epochs=200, batch_size=256, learning_rate=1e-3)), paper_label="MLP"),
 )
-"""The networks that the paper compares besides; the suite runs them when it is asked to."""
+"""The other networks that the paper compares. The suite runs them only on request."""
 
 ALL = (*MODELS, *NETWORKS)
 
@@ -146,7 +146,7 @@ PAPER: tuple[str, ...] = (
 
 
 def entry_named(name: str) -> Entry:
-    """Return the model of that name."""
+    """Return the model with the given name."""
     for entry in ALL:
         if entry.name == name:
             return entry

@@ -1,8 +1,8 @@
-"""Boosted trees: many trees, small steps, early stopping on the validation rows, categories as categories.
+"""Boosted trees: many trees, small steps, early stopping on the validation rows, native categories.
 
-The three share learning rate, patience and the share of rows and columns a tree sees; what remains is close to what
-each library recommends. The validation rows decide when to stop; ``is_refitted`` then grows as many trees on all rows,
-as one would for a model to be kept.
+The three libraries share the learning rate, the patience, and the share of rows and columns per tree. Other settings
+are close to the recommendations of each library. The validation rows decide when to stop. With ``is_refitted``, as many
+trees are then grown on all rows, as one would do for a final model.
 """
 
 from collections.abc import Callable
@@ -132,9 +132,9 @@ def category_names(X: "pd.DataFrame") -> list[str]:
 
 
 def _as_categories(train: "pd.DataFrame") -> Callable[["pd.DataFrame"], Any]:
-    """Return a function that turns text into categories; a level that training lacks becomes missing.
+    """Return a function that turns text into categories. A level that does not occur in training becomes missing.
 
-    XGBoost and LightGBM want names without brackets, so columns are called by their numbers.
+    XGBoost and LightGBM do not accept names with brackets, so columns are named by their numbers.
     """
     import pandas as pd
 
@@ -149,5 +149,5 @@ def _as_categories(train: "pd.DataFrame") -> Callable[["pd.DataFrame"], Any]:
 
 
 def with_missing_as_text(X: "pd.DataFrame", names: list[str]) -> "pd.DataFrame":
-    """Return the table with missing categories as a level of their own; CatBoost takes missing numbers as they are."""
+    """Return the table with missing categories as a level. CatBoost accepts missing numbers."""
     return X.assign(**{name: X[name].astype(object).where(X[name].notna(), "(missing)") for name in names})

@@ -1,4 +1,4 @@
-"""Explainable boosting machines, as InterpretML makes them."""
+"""Explainable boosting machines of InterpretML."""
 
 import warnings
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ __all__ = ["EBM"]
 
 @dataclass(frozen=True)
 class EBM:
-    """EBM with its defaults, or without pairs; it validates by itself, so validation rows are training rows."""
+    """EBM with its defaults, or without pairs. It splits its own validation rows, so ours are training rows."""
 
     has_pairs: bool = True
     modules: tuple[str, ...] = ("interpret.glassbox",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Fit; the number of pairs is EBM's own choice."""
+        """Fit. EBM chooses the number of pairs."""
         from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 
         is_regression = split.dataset.task == "regression"
@@ -26,7 +26,7 @@ class EBM:
         model = estimator(n_jobs=budget.threads, random_state=budget.seed, **chosen)
         rows = split.all_train
         with warnings.catch_warnings():
-            # It says that its pictures do not show missing values; none are drawn here.
+            # EBM warns that its pictures do not show missing values, but no pictures are drawn here.
             warnings.filterwarnings("ignore", message="Missing values detected")
             model.fit(rows.X, rows.y)
         return Fitted(model, split.dataset.task, lambda X: X)

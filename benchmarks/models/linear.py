@@ -1,6 +1,6 @@
-"""Linear models on standardised numbers and one-hot categories, plain or on splines of every number.
+"""Linear models of standardised numbers and one-hot categories, plain or with splines of every number.
 
-The strength of the ridge is chosen on the validation rows; then all rows are fitted.
+The validation rows choose the strength of the ridge penalty. Then the model is fitted on all rows.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ __all__ = ["Linear", "table_columns"]
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 N_KNOTS = 12
 FEW_VALUES = 24
-"""A number of fewer distinct values is a category for the splines: a curve through them has nothing to smooth."""
+"""A number with fewer distinct values is a category for the splines, because there is nothing to smooth."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Linear:
     modules: tuple[str, ...] = ("sklearn.linear_model",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Fit every strength, take the best on validation, fit it on all rows."""
+        """Fit with every strength, choose the best one on the validation rows, and fit it on all rows."""
         losses = [self._loss(split, strength) for strength in STRENGTHS]
         pipeline = self._pipeline(split.train.X, split, STRENGTHS[int(np.argmin(losses))])
         rows = split.all_train
@@ -58,7 +58,7 @@ class Linear:
 
 
 def table_columns(X: "pd.DataFrame", *, has_splines: bool = False) -> Any:
-    """Return what turns a table into standardised numbers, one-hot levels and flags of missing values."""
+    """Return a transformer of a table to standardised numbers, one-hot levels and flags for missing values."""
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import MissingIndicator, SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -75,14 +75,14 @@ def table_columns(X: "pd.DataFrame", *, has_splines: bool = False) -> Any:
         ("levels", OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=5), levels),
         ("missing", MissingIndicator(features="all"), missing),
     ]
-    for name in curves:  # one by one: each has its own knots
+    for name in curves:  # one by one, because each number has its own knots
         spline = SplineTransformer(knots=_knots(X[name].to_numpy()), extrapolation="constant")
         parts.append((f"curve of {name}", make_pipeline(fill, spline), [name]))
     return ColumnTransformer([part for part in parts if part[2]])
 
 
 def _knots(values: NDArray[Any]) -> NDArray[Any]:
-    """Return knots at quantiles of the distinct values: quantiles of the rows may coincide."""
+    """Return knots at quantiles of the distinct values, because quantiles of the rows may coincide."""
     distinct = np.unique(values[~np.isnan(values)])
     knots: NDArray[Any] = np.quantile(distinct, np.linspace(0, 1, N_KNOTS))
     return knots[:, None]

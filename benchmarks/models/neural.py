@@ -1,4 +1,4 @@
-"""Networks as models of the suite: features, training and the scikit-learn interface."""
+"""Networks as models of the suite: with features, training and the scikit-learn interface."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -32,7 +32,7 @@ class Neural:
     modules: tuple[str, ...] = ("torch", "sklearn.preprocessing")
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Fit on the device that the budget names; its epochs, where given, replace those of the recipe."""
+        """Fit on the device of the budget. If the budget has a number of epochs, it replaces that of the recipe."""
         import torch
 
         from benchmarks.models.networks import NETWORKS
@@ -54,20 +54,20 @@ class Neural:
 
 @dataclass(frozen=True)
 class Scale:
-    """Centre and spread of numbers; classes keep theirs."""
+    """The centre and the spread of the target; 0 and 1 for classes."""
 
     centre: float = 0.0
     spread: float = 1.0
 
     @classmethod
     def fit(cls, y: NDArray[Any], task: Task) -> "Scale":
-        """Take them from training targets."""
+        """Compute them from training targets."""
         return cls(float(y.mean()), float(y.std()) or 1.0) if task == "regression" else cls()
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What an additive network sums: ``values.sum(axis=1) + intercept`` are its scores."""
+    """The terms of an additive network, whose scores are ``values.sum(axis=1) + intercept``."""
 
     names: tuple[tuple[str, ...], ...]
     """The features of every term."""
@@ -108,7 +108,7 @@ class FittedNetwork:
         return scores * self.scale.spread + self.scale.centre
 
     def terms(self, X: "pd.DataFrame") -> Terms:
-        """Return the terms of an additive network; others have none and raise ``TypeError``."""
+        """Return the terms of an additive network. Other networks have none and raise ``TypeError``."""
         from benchmarks.models.networks import AdditiveNetwork
         from benchmarks.models.networks.training import evaluate_terms
 
@@ -121,7 +121,7 @@ class FittedNetwork:
 
     @property
     def n_parameters(self) -> int:
-        """How many numbers were trained."""
+        """The number of trained parameters."""
         return sum(parameter.numel() for parameter in self.network.parameters())
 
     def _features(self, X: "pd.DataFrame") -> Any:

@@ -10,13 +10,13 @@ __all__ = ["NAE"]
 
 @dataclass(frozen=True)
 class NAE:
-    """Our estimators as they come; members validate each other, so validation rows are training rows."""
+    """Our estimators with their defaults. Members hold out rows themselves, so validation rows are training rows."""
 
     additivity: float | None = None
     modules: tuple[str, ...] = ("torch", "nae.estimators")
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Fit on the device that the budget names: the CPU, where all others are, unless it says another."""
+        """Fit on the device of the budget. By default, this is the CPU, as for all other models."""
         from nae import NAEClassifier, NAERegressor
 
         estimator = NAERegressor if split.dataset.task == "regression" else NAEClassifier

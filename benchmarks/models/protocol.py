@@ -1,4 +1,4 @@
-"""What a model of the suite is."""
+"""The protocol of a model of the suite."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,21 +16,21 @@ __all__ = ["Budget", "Fitted", "Model"]
 
 @dataclass(frozen=True)
 class Budget:
-    """What every model is given alike."""
+    """The limits that are the same for all models."""
 
     threads: int = 2
     seed: int = 0
     n_trees: int = 3000
-    """Most trees of a boosted model; CatBoost, whose trees are slower to grow, gets two thirds of it."""
+    """Largest number of trees of a boosted model. CatBoost, whose trees grow more slowly, gets two thirds of it."""
     device: str = "cpu"
-    """Where networks are trained: 'cpu' or 'cuda'. Trees and linear models stay on the CPU."""
+    """The device for networks: 'cpu' or 'cuda'. Trees and linear models use the CPU."""
     max_epochs: int | None = None
-    """Most epochs of a network of the literature, in place of its own number."""
+    """Largest number of epochs of a network of the literature. If None, that of its recipe."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted estimator with the scikit-learn interface, and how it wants its table."""
+    """A fitted estimator with the scikit-learn interface, and a function that prepares its tables."""
 
     estimator: Any
     task: Task
@@ -46,11 +46,11 @@ class Fitted:
 
 
 class Model(Protocol):
-    """One way to fit a table. Packages are imported when it fits, not before."""
+    """A way to fit a table. Packages are imported when it is used."""
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Modules that must be there; imported before the clock starts."""
+        """The modules it needs. They are imported before the clock starts."""
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Fit the training rows; the validation rows may be used as the model likes, the test rows not at all."""
+        """Fit the training rows. The model may use the validation rows in any way, but must not use the test rows."""

@@ -1,4 +1,4 @@
-"""How long and how fast a network is trained."""
+"""The settings of a network's training."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["Recipe"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings of the training that all networks share."""
+    """The settings of the training that all networks share."""
 
     max_epochs: int
     batch_size: int

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, made again: ``python -m benchmarks paper <name>``.
+"""Reproduce the paper's tables and figures: ``python -m benchmarks paper <name>``.
 
-One module per group of experiments declares its runs and turns finished ones into tables, figures and verdicts.
+One module per group of experiments declares its runs, and turns finished runs into tables, figures and verdicts.
 """

@@ -1,4 +1,4 @@
-"""All models on all tables of the paper, and NAE-D among the additive ones."""
+"""The accuracy of all models on all tables of the paper, and NAE-D among the additive models."""
 
 from benchmarks.models import entry_named
 from benchmarks.paper.drawing import Panel, draw_panels
@@ -11,13 +11,13 @@ from benchmarks.tables import markdown_table
 __all__ = ["ADDITIVE", "EXPERIMENTS", "PEERS", "TABLES", "at_hand", "repeated"]
 
 N_SEEDS = 3
-"""Of variants and peers; the paper has ten."""
+"""Number of seeds of variants and peers. The paper has ten."""
 N_OWN_SEEDS = 10
-"""Of NAE itself, like the paper."""
+"""Number of seeds of NAE itself, as in the paper."""
 TABLES = ("housing", "mimic2", "mimic3", "income", "credit", "year")
 """The paper's tables, in its order."""
 SEEDED = ("housing", "year")
-"""One split and several seeds; the others have five folds."""
+"""Tables with one split and several seeds. The other tables have five folds."""
 SAMPLE = "credit_sample5412"
 LABELS = {"housing": "Housing", "mimic2": "MIMIC-II", "mimic3": "MIMIC-III", "income": "Income", "credit": "Credit"}
 LABELS |= {"year": "Year", SAMPLE: "Credit, sample of 5,412 rows"}
@@ -54,7 +54,7 @@ DIAGONAL: Settings = settings(variant="nae-d", gate="auto", n_experts=64)
 
 
 def repeated(data: str, model: str, chosen: Settings = ()) -> list[Run]:
-    """Return a model's runs on a table: seeds, or folds."""
+    """Return the runs of a model on a table, one per seed or fold."""
     if data in SEEDED:
         n_seeds = N_OWN_SEEDS if model in (PAPER, DEFAULT) and not chosen else N_SEEDS
         return [Run(data, model, chosen, seed=seed) for seed in range(n_seeds)]
@@ -62,7 +62,7 @@ def repeated(data: str, model: str, chosen: Settings = ()) -> list[Run]:
 
 
 def _label(name: str) -> str:
-    """Return what the paper calls a model, or what we do where it has none."""
+    """Return the paper's name of a model, or our name if the paper does not have it."""
     entry = entry_named(name)
     return entry.paper_label or entry.label
 
@@ -74,7 +74,7 @@ def _figure(model: str, data: str) -> Figure | None:
 
 
 def _measured(results: Results, data: str, model: str, chosen: Settings = ()) -> Measured:
-    """Return the score that the paper gives: RMSE, AUC, or of Year the MSE."""
+    """Return the score that the paper uses: RMSE, AUC, or for Year the MSE."""
     is_regression = data in SEEDED
     found = results.measured(repeated(data, model, chosen), "rmse" if is_regression else "auc")
     return Measured(tuple(value**2 for value in found.values)) if data == "year" else found
@@ -96,7 +96,7 @@ def _line(results: Results, data: str, model: str, label: str) -> Line:
 
 
 def _reason(results: Results, data: str, model: str) -> str:
-    """Return why a line has no number, or not the paper's; and of how many repetitions it is, if they are not all."""
+    """Return why a line has no number or a different one, and the number of repetitions if some are missing."""
     runs = repeated(data, PAPER if model == "nae" else model)
     n_done = len(results.measured(runs, "rmse" if data in SEEDED else "auc").values)
     if n_done == 0:
@@ -110,7 +110,7 @@ def _reason(results: Results, data: str, model: str) -> str:
 
 
 def at_hand() -> list[str]:
-    """Return the tables that are run: those that anyone can have, and those that are here."""
+    """Return the tables to run: those that can be downloaded, and those that are available here."""
     return [name for name in (*TABLES, SAMPLE) if is_at_hand(name) or name in ("housing", "income", SAMPLE)]
 
 
@@ -156,7 +156,7 @@ def _absence(data: str) -> str:
 
 
 def _overview(results: Results) -> str:
-    """Return the paper's own table: interpretability, complexity, and ours beside its figures."""
+    """Return the paper's table of interpretability, complexity and accuracy, with our scores next to its figures."""
     shown = ("housing", "income")
     header = [
         "",

@@ -1,4 +1,4 @@
-"""What a picture or a sentence of the paper says, as a number that either lies where it should or does not."""
+"""Claims: pictures and sentences of the paper, checked as numbers that must lie within limits."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ __all__ = ["Claim", "claims_table", "claims_to_json", "judge_claim", "largest"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence about a number, and the limits within which the sentence is true."""
+    """A sentence about a number, and the limits within which it is true."""
 
     text: str
     mode: float | None
-    """The number in paper mode; None where it has not been run."""
+    """The number in paper mode; None if it has not been run."""
     default: float | None = None
     least: float = -math.inf
     most: float = math.inf
@@ -24,7 +24,7 @@ class Claim:
     why: str = ""
 
     def show(self, value: float) -> str:
-        """Return a number as text; tiny ones by their power of ten."""
+        """Return a number as text; tiny numbers as powers of ten."""
         is_tiny = 0 < abs(value) < 10**-self.digits
         return (f"{value:.0e}" if is_tiny else f"{value:.{self.digits}f}").replace("-", "−")
 

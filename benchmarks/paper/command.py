@@ -1,4 +1,4 @@
-"""The command: run experiments of the paper, and make their pages."""
+"""Run experiments of the paper, and write their pages."""
 
 import argparse
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to a command line."""
     names = ", ".join(experiment.name for experiment in EXPERIMENTS)
     description = f"{__doc__} Experiments: {names}; or all."
-    parser = commands.add_parser("paper", help="the paper's tables and figures, made again", description=description)
+    parser = commands.add_parser("paper", help="reproduce the paper's tables and figures", description=description)
     parser.add_argument(
         "names", nargs="+", help="experiments, or 'all'; before them 'run' to run only, or 'pages' or 'list' alone"
     )
     parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
     parser.add_argument("--workers", type=int, default=1, help="runs at the same time; 0 runs in this process")
-    parser.add_argument("--time-budget", help="begin no further run after so long: 90s, 9m, 2h")
-    parser.add_argument("--grace", default="30s", help="what has begun may take so much longer")
+    parser.add_argument("--time-budget", help="start no further run after this time: 90s, 9m, 2h")
+    parser.add_argument("--grace", default="30s", help="additional time for runs that have started")
     parser.add_argument("--run-limit", default="30m", help="a run that takes longer has failed")
-    parser.add_argument("--trials", type=int, default=0, help="draw trials of the search up to so many")
+    parser.add_argument("--trials", type=int, default=0, help="number of trials of the search")
     parser.add_argument("--models", help="runs of these models only, with commas between them: paper, default, ebm, …")
     parser.add_argument("--tables", help="runs on these tables only, with commas between them: housing, income, …")
     parser.add_argument("--laptop", action="store_true", help="leave out what takes long without a GPU")
     parser.add_argument("--smoke", action="store_true", help="few generated rows, few epochs: does it work at all")
-    parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of the runs")
+    parser.add_argument("--store", type=Path, default=Path("runs"), help="folder of runs")
     parser.add_argument("--out", type=Path, default=Places().folder, help="folder of tables and pictures")
     parser.add_argument("--page", type=Path, default=Places().page, help="the page to write")
     parser.set_defaults(run=run_paper)
@@ -43,7 +43,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked for: which experiments, and whether to run, to show, or both."""
+    """The request: which experiments, and whether to run them, to write their pages, or both."""
 
     names: tuple[str, ...]
     has_runs: bool = True
@@ -51,7 +51,7 @@ class Ask:
 
 
 def run_paper(given: argparse.Namespace) -> None:
-    """Do what the command line says."""
+    """Carry out the command line."""
     store, places = RunStore(given.store), Places(given.out, given.page)
     ask = _read(given.names)
     if given.trials and not given.smoke:
@@ -75,14 +75,14 @@ def run_paper(given: argparse.Namespace) -> None:
 
 
 def reproduce(names: Sequence[str], store: RunStore, places: Places, *, is_smoke: bool = False) -> None:
-    """Run what is not done of some experiments in this process, and make their pages."""
+    """Run the unfinished runs of some experiments in this process, and write their pages."""
     runs = smoke_runs(chosen(names)) if is_smoke else ordered(chosen(names))
     carry_out_here([run for run in runs if not store.is_done(run)], store, device="cpu")
     show(names, store, places, is_smoke=is_smoke)
 
 
 def show(names: Sequence[str], store: RunStore, places: Places, *, is_smoke: bool = False) -> None:
-    """Make the pages of some experiments from what has been run."""
+    """Write the pages of some experiments from the finished runs."""
     experiments = chosen(names)
     results = gather(store, places, experiments, is_smoke=is_smoke)
     write_pages(experiments, results, places)

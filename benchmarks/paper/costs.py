@@ -1,4 +1,4 @@
-"""Seconds and memory of training against features and experts."""
+"""The time and the memory of training against features and experts."""
 
 from benchmarks.paper.drawing import Curve, draw_curves
 from benchmarks.paper.experiment import Experiment, Picture, Results, Section
@@ -28,7 +28,7 @@ PEERS: dict[str, tuple[str, tuple[float | None, ...], int]] = {
     "nam": ("NAM", (6.3, 10.4, 17.2, 33.0, 66.0), 512),
     "ebm-additive": ("EBM", (5.7, 9.4, 18.0, 37.6, 95.8), 128),
 }
-"""Label, the paper's seconds, and the most features that are run here."""
+"""By model: label, the paper's seconds, and the largest number of features that is run here."""
 MEMORY_DIM = 64
 
 
@@ -45,7 +45,7 @@ def _runs() -> list[Run]:
 
 
 def timed_runs() -> list[Run]:
-    """Return the runs that only need torch and a device: the largest first, which take the longest to have."""
+    """Return the runs that need only torch and a device, the largest ones first."""
     first = [_run(PAPER, 512, k) for k in EXPERTS] + [_run(PAPER, 256, 8)]
     default = [_run(DEFAULT, n, 8) for n in FEATURES]
     peers = [_run("na2m", 32), _run("na2m", 64), *(_run("nam", n) for n in FEATURES), _run("na2m", 128)]
@@ -115,7 +115,7 @@ def _show(results: Results) -> Section:
 
 
 def _part_run(results: Results, run: Run) -> str:
-    """Return of how many epochs the seconds are, if not of all."""
+    """Return the number of epochs that were timed, if not all."""
     report = results.report(run)
     if report is None or report.n_epochs is None or report.n_epochs >= N_EPOCHS:
         return ""
@@ -123,7 +123,7 @@ def _part_run(results: Results, run: Run) -> str:
 
 
 def _peer_note(results: Results, name: str, n_features: int, most: int) -> str:
-    """Return where the seconds of a peer come from, or why there are none."""
+    """Return where the seconds of a peer were measured, or why there are none."""
     run = _run(name, n_features)
     report = results.report(run)
     if report is None:

@@ -1,4 +1,4 @@
-"""What a fitted model shows, thin enough to be kept: curves of its features, maps of a pair, panels of three."""
+"""The pictures of a fitted model, thinned to be stored: curves of features, maps of pairs, panels of three."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ LOS_ANGELES = {"Longitude": (-119.0, -117.4), "Latitude": (33.55, 34.5)}
 
 
 def describe(model: TableModel, split: Split) -> dict[str, Any]:
-    """Return what a model of ours shows, as JSON values."""
+    """Return the pictures of one of our models as JSON values."""
     found = {"global": _thin(model.explain_global(split.test.X.head(2000))).to_dict()}
     if set(TRIPLE) <= set(model.feature_names):
         pair = model.explain_interaction(*PAIR, X=split.train.X, resolution=56)
@@ -34,9 +34,9 @@ def describe(model: TableModel, split: Split) -> dict[str, Any]:
 
 
 def describe_ebm(model: Any, split: Split) -> dict[str, Any]:
-    """Return what an EBM says about Longitude: its terms summed, with their least and largest sums, and the pair's map.
+    """Return an EBM's pictures of Longitude: the sum of its terms, their smallest and largest sums, and the pair's map.
 
-    Every pair goes to Longitude as a whole, as the paper does it.
+    As in the paper, every pair counts fully as Longitude's.
     """
     if PAIR[0] not in split.train.X:
         return {}
@@ -57,12 +57,12 @@ def describe_ebm(model: Any, split: Split) -> dict[str, Any]:
 
 
 def read_global(found: dict[str, Any]) -> GlobalExplanation:
-    """Return the curves in what :func:`describe` gave."""
+    """Return the curves in the result of :func:`describe`."""
     return GlobalExplanation.from_dict(found["global"])
 
 
 def read_interaction(found: dict[str, Any], which: str) -> InteractionExplanation:
-    """Return the map (``pair``) or the panels (``three``) in what :func:`describe` gave."""
+    """Return the map (``pair``) or the panels (``three``) in the result of :func:`describe`."""
     return InteractionExplanation.from_dict(found[which])
 
 
@@ -72,7 +72,7 @@ def _thin(explanation: GlobalExplanation) -> GlobalExplanation:
 
 def _thin_shape(shape: FeatureShape) -> FeatureShape:
     kept = _kept_values(shape)
-    # A value that is left out gives its rows to the next one that is not, and counts in their mean.
+    # The rows of a value that is left out count for the next value that is kept, also in its mean.
     owner = np.searchsorted(kept, np.arange(len(shape.labels)))
     weight = np.asarray(np.bincount(owner, shape.weight, minlength=len(kept)), dtype=np.float64)
     totals = np.stack([np.bincount(owner, shape.weight * each, minlength=len(kept)) for each in shape.mean.T], axis=1)
@@ -95,7 +95,7 @@ def _thin_shape(shape: FeatureShape) -> FeatureShape:
 
 
 def _kept_values(shape: FeatureShape) -> NDArray[np.intp]:
-    """Return the values to keep: all levels, and of a number those nearest to evenly spread places and quantiles."""
+    """Return the values to keep: all levels, or the values of a number nearest to even places and quantiles."""
     every = np.arange(len(shape.labels))
     curve = every[[role == "value" for role in shape.roles]]
     if not shape.is_number or len(curve) <= N_VALUES:
@@ -108,7 +108,7 @@ def _kept_values(shape: FeatureShape) -> NDArray[np.intp]:
 
 
 def _cropped(explanation: InteractionExplanation) -> InteractionExplanation:
-    """Return the panels around Los Angeles, where the paper looks."""
+    """Return the panels around Los Angeles, as in the paper."""
     places = []
     for axis in explanation.axes[:2]:
         low, high = LOS_ANGELES[axis.name]
@@ -136,7 +136,7 @@ def _picked(axis: Axis, at: NDArray[np.intp]) -> Axis:
 
 
 def _without_detail(explanation: InteractionExplanation) -> InteractionExplanation:
-    """Return the sum of the contributions in the place of the first one: the pictures show the sum."""
+    """Return the explanation with the sum of the contributions as its first one, because pictures show the sum."""
     total = np.zeros_like(explanation.contributions)
     total[0] = explanation.total
     return replace(explanation, contributions=total)
@@ -152,7 +152,7 @@ def _rounded(value: Any) -> Any:
         return _rounded_all(value)
     if isinstance(value, list):
         return [_rounded(each) for each in value]
-    # Zero is written short: half of a map is zeros.
+    # Zeros are written as 0, because half of a map is zeros.
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) and value else 0 if value == 0.0 else value
 
 
@@ -170,7 +170,7 @@ def _ebm_shape(model: Any, split: Split, name: str) -> FeatureShape:
     places = np.searchsorted(values, split.train.X[name]).clip(max=len(values) - 1)
     weight = np.bincount(places, minlength=len(values)) / len(split.train)
     centre = float(weight @ mean)
-    blank = np.zeros((2, 1))  # missing and unseen: no row has them
+    blank = np.zeros((2, 1))  # missing and unseen, which no row has
 
     def column(effects: NDArray[Any]) -> NDArray[Any]:
         return np.vstack([(effects - centre)[:, None], blank])
@@ -201,7 +201,7 @@ def _index(split: Split, name: str) -> int:
 
 
 def _ebm_term(model: Any, split: Split, term: int, name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a term at every value, (value, value of the other feature); one column if there is no other."""
+    """Return a term at every value, (value, value of the other feature); one column if there is no other feature."""
     others = [i for i in model.term_features_[term] if i != _index(split, name)]
     if not others:
         return np.asarray(model.eval_terms(_rows(split, {name: values}))[:, [term]])
@@ -212,7 +212,7 @@ def _ebm_term(model: Any, split: Split, term: int, name: str, values: NDArray[An
 
 
 def _rows(split: Split, columns: dict[str, NDArray[Any]]) -> "pd.DataFrame":
-    """Return rows with some columns given and the median elsewhere."""
+    """Return rows with some given columns and the median in all others."""
     import pandas as pd
 
     n_rows = len(next(iter(columns.values())))

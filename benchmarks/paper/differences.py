@@ -1,4 +1,4 @@
-"""Where paper mode is not what the paper has: the same runs with one reading changed, to see which one it is."""
+"""Explain differences between paper mode and the paper: the same runs with one interpretation changed at a time."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ __all__ = ["EXPERIMENTS"]
 
 LEAST_DROPOUT: dict[str, Value] = {"encoder_dropout": 0.0, "expert_dropout": 0.1}
 LEAST_DROPOUT |= {"max_epochs": 150, "early_stopping_rounds": 37}
-"""The least dropout in the paper's ranges, and epochs of its ranges that suffice then."""
+"""The smallest dropout in the paper's ranges, and a sufficient number of epochs."""
 NO_DROPOUT: dict[str, Value] = {"encoder_dropout": 0.0, "expert_dropout": 0.0}
 NO_DROPOUT |= {"max_epochs": 75, "early_stopping_rounds": 18, "learning_rate": 2e-3}
-"""None at all; fewer and larger steps."""
+"""No dropout, with fewer and larger steps."""
 SHORT: dict[str, Value] = {"max_epochs": 75, "early_stopping_rounds": 18}
-"""The fewest epochs in the paper's ranges."""
+"""The smallest number of epochs in the paper's ranges."""
 CELLS = ((16, 2), (32, 4), (64, 8), (64, 16))
-"""Cells of NAE-E's grid: experts and active ones."""
+"""Cells of NAE-E's grid: numbers of experts and of active experts."""
 ESTIMATES = (
     ("additivity_by_value", "additivity by exact value"),
     ("additivity_floored", "the same, δ a hundredth of the score's variance"),
@@ -47,20 +47,20 @@ def _even(n_experts: int, n_active: int) -> Run:
 
 
 def _unbiased(n_experts: int, strength: float) -> Run:
-    """Return the run whose penalty is as strong as the released code's, which divides by K − 1."""
+    """Return the run with the penalty of the released code, which divides by K − 1."""
     stronger = round(strength * n_experts / (n_experts - 1), 4)
     values = {"n_experts": n_experts, "n_active": n_experts} if n_experts != 4 else {}
     return Run("housing", PAPER, settings(variation_penalty=stronger, **values))
 
 
 def _dropped(strength: float, **values: Value) -> Run:
-    """Return the simulation with Housing's dropout, which paper mode leaves out there."""
+    """Return the simulation with Housing's dropout, which paper mode does not use for simulations."""
     own = {name: presets.paper("housing")[name] for name in ("encoder_dropout", "expert_dropout")}
     return Run("multimodal", PAPER, settings(variation_penalty=strength, **own, **values))
 
 
 def _short(strength: float) -> Run:
-    """Return the same with few epochs."""
+    """Return the same run with few epochs."""
     return _dropped(strength, **SHORT)
 
 
@@ -154,7 +154,7 @@ def _show(results: Results) -> Section:
     for note, every in groups:
         changes = [change for change in every if results.measured(change.after, change.metric).values]
         if not changes:
-            continue  # a reading that has not been run says nothing
+            continue  # an interpretation that has not been run is left out
         found = [change.line(results) for change in changes]
         rows = [
             [

@@ -1,4 +1,4 @@
-"""Figures in the house style, from explanations and from numbers."""
+"""Draw figures in the library's style, from explanations and from numbers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from nae.plots.style import STYLE
 __all__ = ["Curve", "Panel", "draw_curves", "draw_panels"]
 
 WINDOW = 13
-"""Values in a running mean."""
+"""Number of values in a running mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class Panel:
     explanation: GlobalExplanation
     feature: str
     truth: tuple[Callable[[NDArray[Any]], NDArray[Any]], ...] = ()
-    """Curves that the feature truly follows, drawn dashed."""
+    """The true curves of the feature, which are drawn dashed."""
     is_smoothed: bool = False
-    """Whether the mean is drawn as a running mean: where few rows lie at every value, it would be noise otherwise."""
+    """Whether to draw the mean as a running mean, because it is noisy if each value has few rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Curve:
 def draw_panels(
     panels: Sequence[Panel], *, title: str, n_columns: int, unit: str | None = None, share_scale: bool = True
 ) -> Any:
-    """Return small shape plots side by side, on one scale unless told otherwise."""
+    """Return small shape plots side by side, by default on one scale."""
     layouts: list[ShapeLayout] = []
     for panel in panels:
         layout = lay_out_shape(panel.explanation, panel.feature, unit=unit)
@@ -64,7 +64,7 @@ def draw_panels(
 
 
 def _running_mean(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the mean over a window of neighbours, a smaller one at the ends."""
+    """Return the mean over a window of neighbours, which is smaller at the ends."""
     ones = np.ones(WINDOW)
     return np.asarray(np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same"))
 
@@ -77,7 +77,7 @@ def draw_curves(
     is_log: bool = False,
     share_scale: bool = False,
 ) -> Any:
-    """Return lines side by side; those of the paper are grey and dashed."""
+    """Return panels of lines side by side. The paper's lines are grey and dashed."""
     x_labels = [x_label] * len(panels) if isinstance(x_label, str) else list(x_label)
     size = (6.0, 3.6) if len(panels) == 1 else (3.6, 2.9)
     figure, axes = new_page(len(panels), n_columns=len(panels), panel=size)

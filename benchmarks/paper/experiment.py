@@ -1,4 +1,4 @@
-"""What an experiment is: the runs it asks for, and what it makes of them."""
+"""The interface of an experiment: the runs it needs, and the section it makes of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """What an experiment has to say: paragraphs and tables in Markdown, pictures, and what is behind the verdicts."""
+    """The section of an experiment: paragraphs and tables in Markdown, pictures, and the data of the verdicts."""
 
     texts: Sequence[str]
     lines: Sequence[Line] = ()
@@ -42,21 +42,21 @@ class Results:
     is_smoke: bool = False
 
     def path(self, run: Run) -> str:
-        """Return where a run lies; of a smoke test, its small version."""
+        """Return the path of a run; in a smoke test, that of its small version."""
         return (run.smoke() if self.is_smoke else run).path
 
     def report(self, run: Run) -> Report | None:
-        """Return the report of a run, if it ended well."""
+        """Return the report of a run, if it succeeded."""
         found = self.reports.get(self.path(run))
         return found if found is not None and found.is_done else None
 
     def failure(self, run: Run) -> str:
-        """Return why a run has no numbers; empty where it has, or was never begun."""
+        """Return why a run failed; empty if it succeeded or was never started."""
         found = self.reports.get(self.path(run))
         return "" if found is None or found.is_done else found.reason
 
     def measured(self, runs: Iterable[Run], name: str) -> Measured:
-        """Return one number of several runs, of those that have it."""
+        """Return one number of several runs, as far as they have it."""
         found = [report.score(name) for run in runs if (report := self.report(run)) is not None]
         return Measured(tuple(value for value in found if value is not None))
 
@@ -78,12 +78,12 @@ class Experiment:
     name: str
     title: str
     source: str
-    """Where it stands in the paper."""
+    """The place in the paper."""
     runs: Callable[[], Sequence[Run]]
     show: Callable[[Results], Section]
     drawn: Callable[[], Sequence[Run]] = tuple
-    """The runs whose explanations the figures need."""
+    """The runs whose explanations are needed for the figures."""
     features: tuple[str, ...] = ()
-    """The features that are drawn; all unless given."""
+    """The features that are drawn. If None, all."""
     has_maps: bool = False
     """Whether maps of pairs and panels of three are drawn."""

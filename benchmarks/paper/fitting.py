@@ -1,4 +1,4 @@
-"""Carrying a run out, here and now: fit, score, measure, describe."""
+"""Carry out a run in this process: fit, score, measure and describe."""
 
 import time
 import warnings
@@ -25,22 +25,22 @@ from nae.tables import TableModel
 __all__ = ["carry_out", "parameters_of"]
 
 MEASURED_ROWS = 20_000
-# The paper gives no hyper-parameters for its simulations: Housing's, without the noise of dropout.
+# The paper gives no hyper-parameters for its simulations, so those of Housing are used, without dropout.
 SIMULATED = {"encoder_dropout": 0.0, "expert_dropout": 0.0}
 PRESETS = {"credit_sample5412": "credit"}
 LITTLE: dict[str, Any] = {"max_epochs": 2, "hidden_dim": 8, "n_knots": 16, "batch_size": 128}
-"""What a smoke run has instead of its settings."""
+"""The settings that smoke runs override."""
 
 
 def carry_out(run: Run, *, device: str = "cpu", threads: int = 1) -> tuple[Report, dict[str, Any] | None]:
-    """Fit and measure; return the report and what the model shows."""
+    """Fit and measure. Return the report, and the pictures of the model."""
     if run.is_timed and (is_ours(run) or run.model in NETWORKS):
         return time_training(run, device=device), None
     split = read(run)
     if run.model == TABLE:
         return _count(run, split), None
     if run.model == PAPER:
-        split = encode_categories(split)  # PAPER: a category is the mean target of its level
+        split = encode_categories(split)  # PAPER: a category is encoded as the mean target of its level
     blank = Report(
         run,
         n_train=len(split.train) + (0 if run.model == PAPER else len(split.validation)),
@@ -73,7 +73,7 @@ def parameters_of(run: Run) -> dict[str, Any]:
         if run.data in SIMULATIONS:
             found |= SIMULATED
     found |= dict(run.settings)
-    # A setting that is not given means all of them, also where the preset has fewer.
+    # Without a setting, all experts are active, even if the preset has fewer active ones.
     if "n_experts" in dict(run.settings) and "n_active" not in dict(run.settings):
         found["n_active"] = None
     if run.is_smoke:
@@ -98,7 +98,7 @@ def _fit_ours(run: Run, split: Split, blank: Report, *, device: str) -> tuple[Re
     options = {"eval_set": (split.validation.X, split.validation.y)} if run.model == PAPER else {}
     started = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NAEWarning)  # that the dial fell short is seen in the additivity
+        warnings.simplefilter("ignore", NAEWarning)  # the measured additivity shows whether the dial missed its target
         model.fit(rows.X, rows.y, **options)
     fitted = Fitted(model, split.dataset.task, lambda X: X)
     report = replace(
@@ -129,7 +129,7 @@ def _fit_peer(
     budget = Budget(threads=threads, seed=run.seed, device=device)
     if run.is_smoke:
         budget = replace(budget, n_trees=20, max_epochs=1)
-    # Where seconds count, those of the processor: they are the same on a machine that has other things to do.
+    # Timed runs use processor time, which does not depend on other processes.
     clock = time.process_time if run.is_timed else time.perf_counter
     started = clock()
     fitted = entry.model.fit(split, budget)
@@ -164,7 +164,7 @@ def _scored(report: Report, fitted: Fitted, split: Split) -> Report:
 
 
 def _measured(report: Report, model: TableModel, X: Any) -> Report:
-    """Return the report with additivity and its companions."""
+    """Return the report with additivity and related metrics."""
     cells = model.cells(X)
     return replace(
         report,
@@ -178,10 +178,10 @@ def _measured(report: Report, model: TableModel, X: Any) -> Report:
 
 
 def _additivity_by_value(model: TableModel, X: Any, *, floor: float) -> float:
-    """Return the paper's ratio with E[c | x] taken over rows of exactly the same value.
+    """Return the paper's ratio, with E[c | x] as the mean over rows of exactly the same value.
 
-    A value that one row has alone counts as explained, so this is nearer 1 than the binned ratio. ``floor`` is the δ of
-    the ratio as a share of the score's variance; the paper does not say how large its own is.
+    A value that only one row has counts as explained, so this ratio is larger than the binned one. ``floor`` is the δ
+    of the ratio as a share of the score's variance. The paper does not state the size of its δ.
     """
     values = model.contributions(X).values.reshape(len(X), model.n_features, -1)[:, :, 0]
     delta = floor * float(values.sum(axis=1).var()) + 1e-300
@@ -199,7 +199,7 @@ def _rmse(predicted: NDArray[Any], target: NDArray[Any]) -> float:
 
 @cache
 def _distributions() -> dict[str, list[str]]:
-    """Return the packages by the modules they bring; it takes a second to find out."""
+    """Return the packages by their modules. This takes a second."""
     return dict(packages_distributions())
 
 

@@ -1,4 +1,4 @@
-"""Housing: what Longitude does, the variation penalty, pairs and three features, and every feature."""
+"""Housing: the effect of Longitude, the variation penalty, pairs and three features, and all features."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ LAMBDA_NOTE = (
 
 
 def lambda_run(model: str, strength: float) -> Run:
-    """Return the run at a strength of the penalty; where that is the mode's own, the run of the mode."""
+    """Return the run with a strength of the penalty. If it is the mode's own strength, the run of the mode."""
     if strength == 0.1:  # both modes have it
         return Run("housing", model)
     return Run("housing", model, settings(variation_penalty=strength))
@@ -129,7 +129,7 @@ def _lambda_runs() -> list[Run]:
 
 
 def _lambda_lines(results: Results, metric: str, label: str, figures: Sequence[tuple[float, float]]) -> list[Line]:
-    """Return a metric of the runs beside the paper's figures, a line for every strength."""
+    """Return a metric of the runs next to the paper's figures, one line per strength."""
     is_error = metric == "rmse"
     lines = [
         Line(
@@ -150,7 +150,7 @@ def _lambda_lines(results: Results, metric: str, label: str, figures: Sequence[t
 
 
 def _why(metric: str, strength: float) -> str:
-    """Return what a difference comes from, as far as is known."""
+    """Return the reason for a difference, as far as it is known."""
     if metric == "tightness":
         return "range of contributions within a bin, not over every context: see above"
     if strength >= 10:
@@ -159,7 +159,7 @@ def _why(metric: str, strength: float) -> str:
 
 
 def _dial_lines(results: Results) -> list[Line]:
-    """Return what the default's own dial reaches, and at what price; the paper has no counterpart."""
+    """Return the additivity and the RMSE that the dial reaches. The paper has no counterpart."""
     return [
         Line(
             f"{label}: {dial:g}",
@@ -191,7 +191,7 @@ def _show_lambda(results: Results) -> Section:
 
 
 def _equal_strength(results: Results) -> str:
-    """Return, in a sentence, the strength at which paper mode has the RMSE that the paper has at 10."""
+    """Return a sentence with the strength at which paper mode has the RMSE of the paper at 10."""
     errors = [results.measured([lambda_run(PAPER, strength)], "rmse") for strength in (10.0, 100.0)]
     paper = TABLE["rmse"][LAMBDAS.index(10.0)][0]
     if not all(each.values for each in errors):

@@ -1,4 +1,4 @@
-"""Tables whose truth is an interaction: correlated features, and a product of waves."""
+"""Simulated tables with an interaction: correlated features, and a product of waves."""
 
 from benchmarks.paper.experiment import Experiment, Results, Section
 from benchmarks.paper.runs import DEFAULT, PAPER, Run, Settings, settings

@@ -1,4 +1,4 @@
-"""From finished runs to files: a table and pictures per experiment, and the page that holds them all."""
+"""Write finished runs to files: a table and pictures per experiment, and one page with all of them."""
 
 import io
 import json
@@ -19,14 +19,14 @@ __all__ = ["Places", "gather", "write_page", "write_pages"]
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are written."""
+    """The paths of the output."""
 
     folder: Path = KEPT
     page: Path = Path("docs/reproduction.md")
 
 
 def gather(store: RunStore, places: Places, experiments: Iterable[Experiment], *, is_smoke: bool = False) -> Results:
-    """Return what is kept and what is in the store, the store first; and keep all of it."""
+    """Return all kept reports and those in the store, which have priority. Then keep all of them."""
     archive = Archive(places.folder)
     reports = {report.run.path: report for report in archive.reports()}
     reports |= {r.run.path: r for r in store.reports() if r.run.is_smoke == is_smoke and _is_news(r, reports)}
@@ -42,7 +42,7 @@ def gather(store: RunStore, places: Places, experiments: Iterable[Experiment], *
 
 
 def write_pages(experiments: Sequence[Experiment], results: Results, places: Places) -> None:
-    """Write tables and pictures of experiments, and the page out of all that are there."""
+    """Write the tables and pictures of experiments, and the page of all experiments."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -60,7 +60,7 @@ def write_pages(experiments: Sequence[Experiment], results: Results, places: Pla
 
 
 def write_page(experiments: Sequence[Experiment], results: Results, places: Places) -> None:
-    """Put the parts of all experiments together."""
+    """Join the sections of all experiments."""
     parts, rows = [], []
     for experiment in experiments:
         path = places.folder / f"{experiment.name}.md"
@@ -71,7 +71,7 @@ def write_page(experiments: Sequence[Experiment], results: Results, places: Plac
         rows.append([anchor, experiment.source, *(_cell(counts[column]) for column in ("paper mode", "default"))])
         link = Path("..") / places.folder
         text = path.read_text()
-        for other in experiments:  # they stand on the same page here
+        for other in experiments:  # here, they are on the same page
             text = text.replace(f"](./{other.name}.md)", f"](#{other.name})")
         parts.append(text.replace("](./", f"]({link.as_posix()}/"))
     head = _head(results)
@@ -81,7 +81,7 @@ def write_page(experiments: Sequence[Experiment], results: Results, places: Plac
 
 
 def _merged(kept: dict[str, Any], found: dict[str, Any], experiment: Experiment) -> dict[str, Any]:
-    """Return what is kept of a run, with what an experiment draws of it."""
+    """Return the kept explanation of a run: the parts that an experiment draws."""
     names = set(experiment.features)
     features = [each for each in found["global"]["features"] if not names or each["name"] in names]
     new = {each["name"] for each in features}
@@ -91,7 +91,7 @@ def _merged(kept: dict[str, Any], found: dict[str, Any], experiment: Experiment)
 
 
 def _is_news(report: Report, known: dict[str, Report]) -> bool:
-    """Whether a report says more than what is known: one that failed must not hide one that did not."""
+    """Whether a report replaces a known one: a failed run must not hide a successful one."""
     before = known.get(report.run.path)
     return report.is_done or before is None or not before.is_done
 

@@ -1,7 +1,7 @@
-"""Many runs at once: worker processes, one run at a time each, until the time is spent.
+"""Run many runs in parallel: worker processes take one run at a time, until the time is over.
 
-A worker lives as long as its runs end well: starting Python, torch and a GPU takes seconds. One that dies or takes too
-long is a failed run and a new worker. Whatever happens, a finished run is on disk before the next begins.
+A worker is reused as long as its runs succeed, because starting Python, torch and a GPU takes seconds. If a worker dies
+or takes too long, its run has failed, and a new worker starts. Every finished run is on disk before the next one.
 """
 
 import os
@@ -22,20 +22,20 @@ __all__ = ["Limits", "carry_out_all", "carry_out_here"]
 
 @dataclass(frozen=True)
 class Limits:
-    """How long all of it may take, in seconds."""
+    """The time limits, in seconds."""
 
     budget: float = float("inf")
-    """No run begins afterwards."""
+    """The time after which no run starts."""
     grace: float = 30.0
-    """What has begun may take so much longer, and is given up then."""
+    """The additional time after which running runs are given up."""
     run: float = 1800.0
-    """A run that takes longer has failed."""
+    """The time after which a single run has failed."""
 
 
 def carry_out_all(
     runs: Iterable[Run], store: RunStore, *, device: str, n_workers: int, limits: Limits | None = None
 ) -> None:
-    """Carry out runs in their order; those whose seconds count come last and one by one."""
+    """Carry out runs in their order. Timed runs come last, one by one."""
     chosen, limits = list(runs), limits or Limits()
     end = time.monotonic() + limits.budget
     shared, alone = [run for run in chosen if not run.is_timed], [run for run in chosen if run.is_timed]
@@ -58,10 +58,10 @@ def carry_out_here(runs: Iterable[Run], store: RunStore, *, device: str) -> None
 
 
 def main() -> None:
-    """Serve: read the folder of a run per line, carry it out, answer with a line."""
+    """Serve as a worker: read the folder of a run per line, carry it out, and answer with a line."""
     import json
 
-    # What a library prints must not be taken for an answer.
+    # The output of libraries must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     store, device = RunStore(Path(sys.argv[1])), sys.argv[2]
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _threads(run: Run) -> int:
-    """Return how many threads a run may have: peers two, one where its processor time is asked for."""
+    """Return the number of threads of a run: two for peers, or one if its processor time is measured."""
     return 1 if is_ours(run) or run.is_timed else 2
 
 
@@ -83,7 +83,7 @@ def _carry_out(run: Run, store: RunStore, device: str, *, threads: int) -> Repor
     store.begin(run)
     try:
         report, explanation = carry_out(run, device=device, threads=threads)
-    except Exception as error:  # a run that fails is a line in the table, and the next one begins
+    except Exception as error:  # a failed run is reported in the table, and the next one starts
         if run.is_smoke:
             raise
         report, explanation = Report(run, is_done=False, reason=f"{type(error).__name__}: {error}"[:300]), None
@@ -114,7 +114,7 @@ class _Worker:
         )
 
     def carry_out(self, folder: Path, seconds: float) -> str | None:
-        """Return the answer, or None if the process died or was ended for being late."""
+        """Return the answer, or None if the process died or was ended at its time limit."""
         if self.process.stdin is None or self.process.stdout is None:
             raise RuntimeError("A worker has pipes; this one has none.")
         timer = threading.Timer(seconds, self.process.kill)
@@ -134,7 +134,7 @@ class _Worker:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # what it was told last may still wait to be read
+                with suppress(BrokenPipeError):  # the last request may not have been read
                     pipe.close()
 
 

@@ -1,4 +1,4 @@
-"""Curves and maps of Housing in numbers: what the paper's pictures of them show."""
+"""Numbers for what the paper's curves and maps of Housing show."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["city_over_country", "coast_over_inland", "low_share", "opening", "ro
 
 
 def city_over_country(shapes: GlobalExplanation | None, place: float) -> float | None:
-    """Return how much more Longitude adds at a city than between the two large ones, where there is none."""
+    """Return how much more Longitude adds at a city than in the empty region between the two large cities."""
     city, country = (_near(shapes, at, width) for at, width in ((place, 0.15), (-120.5, 0.5)))
     return None if city is None or country is None else city - country
 
@@ -26,7 +26,7 @@ def _near(shapes: GlobalExplanation | None, place: float, width: float) -> float
 
 
 def opening(shapes: GlobalExplanation | None) -> float | None:
-    """Return how far apart the bounds are between −120 and −119, as a multiple of their mean distance."""
+    """Return the distance of the bounds between −120 and −119, as a multiple of their mean distance."""
     if shapes is None:
         return None
     shape = shapes.feature("Longitude")
@@ -48,7 +48,7 @@ def low_share(shapes: GlobalExplanation | None) -> float | None:
 
 
 def coast_over_inland(pair: InteractionExplanation | None) -> float | None:
-    """Return how much more a map has at Santa Barbara, on the coast, than at Fresno, inland at the same longitude."""
+    """Return how much higher a map is at Santa Barbara, on the coast, than at Fresno, inland at the same longitude."""
     if pair is None:
         return None
     longitude, latitude = (axis.numbers for axis in pair.axes)
@@ -58,10 +58,10 @@ def coast_over_inland(pair: InteractionExplanation | None) -> float | None:
 
 
 def rooms(three: InteractionExplanation | None) -> tuple[float, float, float] | None:
-    """Return what AveRooms does to a map where rows lie.
+    """Return how AveRooms changes a map in places with rows.
 
-    The mean range over its panels; the share of the change from the first to the last that is no sum over the two axes;
-    and the range in the south-west over that of the rest.
+    The three numbers are the mean range over the panels; the share of the change from the first to the last panel that
+    is not a sum over the two axes; and the range in the south-west divided by that of the rest.
     """
     if three is None or three.support is None:
         return None
@@ -77,7 +77,7 @@ def rooms(three: InteractionExplanation | None) -> tuple[float, float, float] | 
 
 
 def _beyond_pairs(change: NDArray[Any], there: NDArray[Any]) -> float:
-    """Return the share of the variance of a map that a function of either axis cannot give, where rows lie."""
+    """Return the share of a map's variance that is not a sum of functions of the axes, in places with rows."""
     rows, columns = np.nonzero(there)
     design = np.zeros((len(rows), sum(change.shape)))
     design[np.arange(len(rows)), rows] = 1.0

@@ -1,4 +1,4 @@
-"""All experiments, in the order of the paper, and the order in which their runs are worth most."""
+"""All experiments in the order of the paper, and the order of their runs by importance."""
 
 from collections.abc import Iterable, Sequence
 
@@ -28,14 +28,14 @@ _ORDER = (
     "parameters", "cost", "all-features", "differences",
 )  # fmt: skip
 LAPTOP_SECONDS = 20.0
-"""Runs that a GPU does faster than this are left for a laptop, too."""
+"""Runs that take a GPU less time than this also run on a laptop."""
 _GROUPS = (accuracy, simulations, interactions, housing, scaling, sizes, costs, search, theory, differences)
 _FOUND = {experiment.name: experiment for group in _GROUPS for experiment in group.EXPERIMENTS}
 EXPERIMENTS: tuple[Experiment, ...] = tuple(_FOUND[name] for name in _ORDER)
 
 
 def chosen(names: Sequence[str]) -> tuple[Experiment, ...]:
-    """Return the experiments of those names; 'all' is all."""
+    """Return the experiments with the given names; 'all' returns all."""
     if "all" in names:
         return EXPERIMENTS
     unknown = [name for name in names if name not in _FOUND]
@@ -47,29 +47,29 @@ def chosen(names: Sequence[str]) -> tuple[Experiment, ...]:
 
 
 def ordered(experiments: Iterable[Experiment]) -> list[Run]:
-    """Return their runs, each once: first repetitions of ours first, cheap ones before dear ones."""
+    """Return the distinct runs: first repetitions of our models first, cheap runs before expensive ones."""
     runs = dict.fromkeys(run for experiment in experiments for run in experiment.runs())
     return sorted(runs, key=lambda run: (run.is_timed, _rank(run), seconds_of(run), run.path))
 
 
 def laptop_runs(runs: Iterable[Run]) -> list[Run]:
-    """Return those that need no GPU to be done within minutes, and no machine for themselves."""
+    """Return the runs that take minutes without a GPU, and that are not timed."""
     return [run for run in runs if seconds_of(run) <= LAPTOP_SECONDS and not run.is_timed]
 
 
 def smoke_runs(experiments: Iterable[Experiment]) -> list[Run]:
-    """Return a little of every kind: small versions of first repetitions, with few of the peers."""
+    """Return small versions of first repetitions, with few of the peers."""
     runs = [run for run in ordered(experiments) if run.is_first and (is_ours(run) or _is_smoked(run))]
     return [run.smoke() for run in runs]
 
 
 def _is_smoked(run: Run) -> bool:
-    """Whether a peer is part of smoke runs: EBM takes seconds however few the rows, so once, where it is drawn."""
+    """Whether a peer is part of smoke runs. EBM takes seconds even with few rows, so it runs only where it is drawn."""
     return run.model in ("linear", "nam", TABLE) or (run.model == "ebm-additive" and run.data == "housing")
 
 
 def seconds_of(run: Run) -> float:
-    """Return about how long a run takes with a GPU that it shares."""
+    """Return the approximate time of a run on a shared GPU."""
     if run.model == TABLE:
         return 1.0
     if run.is_timed:
@@ -86,7 +86,7 @@ def seconds_of(run: Run) -> float:
 
 
 def _work(chosen: dict[str, Value]) -> float:
-    """Return what training takes beside the paper's settings of Housing: epochs, and layers on their units."""
+    """Return the cost of training relative to the paper's settings of Housing."""
     epochs, width, n_blocks = (
         float(chosen.get(name) or usual) for name, usual in (("max_epochs", 1000), ("hidden_dim", 128), ("n_blocks", 4))
     )
@@ -94,7 +94,7 @@ def _work(chosen: dict[str, Value]) -> float:
 
 
 def _rank(run: Run) -> int:
-    """Return how soon a run is wanted: a first look at everything before anything is repeated, and the search last."""
+    """Return the priority of a run: first repetitions of everything come first, and the search comes last."""
     if "learning_rate" in dict(run.settings):
         return 5
     if run.model == TABLE:

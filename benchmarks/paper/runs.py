@@ -1,4 +1,4 @@
-"""What a run of the paper is: a table, a model, its settings, a seed or a fold."""
+"""A run of the paper: a table, a model, its settings, and a seed or a fold."""
 
 import hashlib
 import json
@@ -14,44 +14,44 @@ Value = float | int | str | None
 Settings = tuple[tuple[str, Value], ...]
 
 PAPER = "paper"
-"""Our estimators with the paper's encoder and the hyper-parameters it gives for the table."""
+"""Our estimators with the paper's encoder, and the paper's hyper-parameters for the table."""
 DEFAULT = "default"
-"""Our estimators as they come."""
+"""Our estimators with their defaults."""
 TABLE = "table"
-"""No model: the table is read and counted."""
+"""No model: only the statistics of the table are computed."""
 
 LONGEST = 120
-"""Characters of a folder's name; file systems allow about twice as many."""
+"""Largest length of a folder's name. File systems allow about twice as many characters."""
 
 
 def settings(**values: Value) -> Settings:
-    """Return settings in an order of their own, so that equal ones are equal."""
+    """Return settings in sorted order, so that equal settings compare as equal."""
     return tuple(sorted(values.items()))
 
 
 @dataclass(frozen=True)
 class Run:
-    """One fit. Equal runs of different experiments are one run."""
+    """One fit. Equal runs of different experiments are the same run."""
 
     data: str
     """A simulation, or a table of ``benchmarks.datasets``."""
     model: str
-    """'paper' or 'default', ours; a model of ``benchmarks.models``; or 'table', none."""
+    """'paper' or 'default' for our models; a model of ``benchmarks.models``; or 'table' for no model."""
     settings: Settings = ()
-    """Departures of the model from its mode."""
+    """Settings that differ from the mode."""
     options: Settings = ()
-    """Of the simulation."""
+    """Settings of the simulation."""
     seed: int = 0
     fold: int | None = None
-    """The part that is tested on; None is the one split of the table."""
+    """The number of the test fold. None is the single split of the table."""
     is_timed: bool = False
-    """Whether the seconds are what is asked for: such a run needs the machine for itself."""
+    """Whether the run is timed. Such a run must not share the machine."""
     is_smoke: bool = False
-    """Whether to go through the motions only: few generated rows, few epochs."""
+    """Whether this is a smoke run: few generated rows and few epochs."""
 
     @property
     def path(self) -> str:
-        """Where its folder lies among the others."""
+        """The path of its folder below the folder of runs."""
         which = f"seed-{self.seed}" if self.fold is None else f"fold-{self.fold}"
         first = "smoke/" if self.is_smoke else ""
         data, model = _slug(self.data, self.options), _slug(self.model, self.settings)
@@ -59,11 +59,11 @@ class Run:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the first of its repetitions: that one is drawn."""
+        """Whether it is the first of its repetitions, which is drawn."""
         return self.seed == 0 and not self.fold
 
     def smoke(self) -> "Run":
-        """Return the same with little to do."""
+        """Return the smoke version of the run."""
         return replace(self, is_smoke=True)
 
     def dumps(self) -> str:
@@ -72,7 +72,7 @@ class Run:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> "Run":
-        """Return the run in JSON values; a key that is not known is an error."""
+        """Return the run in JSON values. An unknown key is an error."""
         known = {each.name for each in fields(cls)}
         if known != set(found):
             raise FormatError(f"A run must have the fields {sorted(known)}; got {sorted(found)}.")
@@ -81,12 +81,12 @@ class Run:
 
 
 def paper_run(data: str, *, options: Settings = (), seed: int = 0, fold: int | None = None, **values: Value) -> Run:
-    """Return a run of ours in paper mode."""
+    """Return a run of our model in paper mode."""
     return Run(data, PAPER, settings(**values), options, seed, fold)
 
 
 def default_run(data: str, *, options: Settings = (), seed: int = 0, fold: int | None = None, **values: Value) -> Run:
-    """Return a run of ours as it comes."""
+    """Return a run of our model with its defaults."""
     return Run(data, DEFAULT, settings(**values), options, seed, fold)
 
 
@@ -96,7 +96,7 @@ def is_ours(run: Run) -> bool:
 
 
 def _slug(name: str, values: Settings) -> str:
-    """Return a name for a folder: the settings in words, or a digest of them where that would be too long."""
+    """Return a name for a folder: the settings in words, or their digest if that is too long."""
     words = ".".join(f"{key}-{value}" for key, value in values)
     if len(words) > LONGEST:
         words = hashlib.sha256(words.encode()).hexdigest()[:12]

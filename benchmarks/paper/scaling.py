@@ -1,4 +1,4 @@
-"""How many experts: NAE-E against the penalty, grids of experts and active ones, experts against the penalty."""
+"""The number of experts: NAE-E against the penalty, grids of experts and active experts, and experts by penalty."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ K_LAMBDA = {
 MODES = (PAPER, DEFAULT)
 OTHERS = "hyper-parameters of NAE, not NAE-E's own: see the last section"
 MANY = 32
-"""From so many experts on, fewer knots: the tables of the gate would fill gigabytes otherwise."""
+"""From this many experts on, there are fewer knots, because the gate's tables would take gigabytes otherwise."""
 
 
 def even_run(model: str, n_experts: int, n_active: int, strength: float) -> Run:
@@ -45,7 +45,7 @@ def even_run(model: str, n_experts: int, n_active: int, strength: float) -> Run:
 
 
 def grid_run(model: str, n_experts: int, *, n_active: int | None = None, strength: float = 0.1) -> Run:
-    """Return a run; where the numbers are the mode's own, the run of the mode."""
+    """Return a run. If the numbers are the mode's own, it is the run of the mode."""
     n_active = n_active or n_experts
     own = 4 if model == PAPER else 8
     if (n_experts, n_active, strength) == (own, own, 0.1):

@@ -1,7 +1,7 @@
-"""The paper's random search over hyper-parameters on Housing, a few trials at a time.
+"""The paper's random search for hyper-parameters on Housing, a few trials at a time.
 
-Optuna draws the trials. What it has drawn is kept in ``trials.json`` beside the results, so that a search goes on where
-it ended, and so that a machine without Optuna can carry trials out.
+Optuna draws the trials. They are stored in ``trials.json`` next to the results, so that a search can be continued, and
+so that a machine without Optuna can carry out trials.
 """
 
 import json
@@ -30,26 +30,26 @@ CHOICES: dict[str, tuple[Value, ...]] = {
     "normalization": ("batch", "layer"),
 }
 FEWEST = 3
-"""Of fewer trials nothing is said."""
+"""With fewer trials, no verdict is given."""
 RANGES = {"learning_rate": (1e-6, 1e-1), "weight_decay": (1e-8, 1e-1), "output_penalty": (1e-8, 1e-1)}
-"""Drawn on a logarithmic scale: the paper does not say, and its best values lie six orders of magnitude apart."""
+"""Parameters drawn on a log scale. The paper does not state the scale, but its best values span six decades."""
 
 
 def known_trials(path: Path = TRIALS) -> list[dict[str, Value]]:
-    """Return the trials drawn so far."""
+    """Return the trials that have been drawn."""
     found: list[dict[str, Value]] = json.loads(path.read_text()) if path.exists() else []
     return found
 
 
 def draw_trials(n_trials: int, path: Path = TRIALS) -> list[dict[str, Value]]:
-    """Return at least so many trials; those that are not known yet are drawn and kept."""
+    """Return at least ``n`` trials. Missing ones are drawn and stored."""
     trials = known_trials(path)
     if len(trials) >= n_trials:
         return trials
     optuna = require("optuna", extra="tune")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     space = _distributions(optuna)
-    # Every trial has a seed of its own, so that the next one does not depend on how many were drawn at once.
+    # Every trial has its own seed, so that it does not depend on how many trials were drawn at once.
     for number in range(len(trials), n_trials):
         study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=number))
         trials.append(dict(sorted(study.ask(space).params.items())))

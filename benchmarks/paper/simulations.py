@@ -1,4 +1,4 @@
-"""Tables whose truth is known: unimodal, multimodal, sparse, many modes."""
+"""Simulated tables whose truth is known: unimodal, multimodal, sparse, and with many modes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def _run(data: str, model: str, *, options: Settings = (), seed: int = 0, **valu
 
 
 def both(data: str, model: str, *, options: Settings = (), seed: int = 0) -> tuple[Run, Run]:
-    """Return the additive model, which is NAM, and the one with experts."""
+    """Return the additive model (NAM) and the model with experts."""
     nam = {"n_experts": 1} if model == PAPER else {"additivity": 1.0}
     return _run(data, model, options=options, seed=seed, **nam), _run(data, model, options=options, seed=seed)
 
@@ -63,7 +63,7 @@ def _panels(results: Results, labelled: Sequence[tuple[str, Run]], *truth: Any) 
     for label, run in labelled:
         shapes = results.shapes(run)
         if shapes is not None:
-            is_smoothed = shapes.additivity < 1  # an additive model has the same effect for every row of a value
+            is_smoothed = shapes.additivity < 1  # an additive model needs no smoothing
             found.append(Panel(label, _note(results, run), shapes, "x1", truth, is_smoothed=is_smoothed))
     return found
 
@@ -148,12 +148,12 @@ def _multimodal_claims(results: Results) -> list[Claim]:
 
 
 def lambda_run(model: str, strength: float) -> Run:
-    """Return the run of the multimodal table at a strength of the penalty."""
+    """Return the run of the multimodal table with a strength of the penalty."""
     return _run("multimodal", model, variation_penalty=strength)
 
 
 def _idle(strength: float) -> float:
-    """Return the additivity at the optimum if x1 alone carries the wave: the line has the variance 1/12, a wave ½."""
+    """Return the optimal additivity if x1 alone carries the wave: the line has variance 1/12, and a wave has ½."""
     wave = 0.5 / (1 + strength / 2) ** 2
     return (1 + (1 / 12) / (1 / 12 + wave)) / 2
 
@@ -243,7 +243,7 @@ def _show_sparsity(results: Results) -> Section:
 
 
 def _ignorant(share: float) -> float:
-    """Return the RMSE of the best curve of x1 alone: the waves have the variance ½, and a minority turns them over."""
+    """Return the RMSE of the best curve of x1 alone: the waves have variance ½, and a minority flips their sign."""
     return float(np.sqrt(NOISE**2 + 0.5 * 4 * share * (1 - share)))
 
 
@@ -309,7 +309,7 @@ def _show_modality(results: Results) -> Section:
 
 
 def _left(results: Results, run: Run, n_categorical: int) -> float | None:
-    """Return the share of the variance that a model leaves: that of the line is 1/12, that of the waves ½ / n."""
+    """Return the unexplained share of the variance. The line has variance 1/12, and the waves have ½ / n."""
     rmse = _rmse(results, run)
     return None if rmse is None else rmse**2 / (1 / 12 + 0.5 / n_categorical)
 

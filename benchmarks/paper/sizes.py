@@ -1,4 +1,4 @@
-"""Sizes: parameters of the networks, and statistics of the tables."""
+"""The number of parameters of the networks, and the statistics of the tables."""
 
 from benchmarks.paper.accuracy import LABELS, SAMPLE, TABLES, at_hand
 from benchmarks.paper.experiment import Experiment, Results, Section
@@ -11,7 +11,7 @@ from benchmarks.tables import markdown_table
 __all__ = ["EXPERIMENTS"]
 
 WIDTHS = {"housing": 8, "mimic2": 17, "mimic3": 57, "income": 14, "credit": 30, "year": 90}
-# Parameters and bytes beyond NAM's, as the paper prints them.
+# Parameters and bytes in addition to NAM's, as printed in the paper.
 NAE = {"housing": (37e3, 144 * 2**10), "mimic2": (157e3, 613 * 2**10), "mimic3": (1.7e6, 6.5 * 2**20)}
 NAE |= {"income": (108e3, 420 * 2**10), "credit": (476e3, 1.8 * 2**20), "year": (4.2e6, 16.0 * 2**20)}
 DIAGONAL = {"housing": (132e3, 516 * 2**10), "mimic2": (281e3, 1.1 * 2**20), "mimic3": (941e3, 3.59 * 2**20)}
@@ -32,9 +32,9 @@ def _theory(n: int, n_experts: int, *, is_diagonal: bool) -> int:
 
 
 def _added(n: int, n_experts: int, variant: str) -> int:
-    """Return what the experts add: the network's parameters less those of its encoders and the intercept.
+    """Return the number of parameters of the network without its encoders and the intercept.
 
-    The paper counts the last layers themselves as added, so NAM has none here.
+    The paper counts all last layers as additional, so none are subtracted for NAM.
     """
     whole = count_parameters(n, n_experts=n_experts, variant=variant)
     encoders = count_parameters(n, n_experts=1, variant="nae-d") - _theory(n, 1, is_diagonal=True)
@@ -42,7 +42,7 @@ def _added(n: int, n_experts: int, variant: str) -> int:
 
 
 def _show_parameters(results: Results) -> Section:
-    del results  # nothing is trained
+    del results  # the network is not trained
     lines = []
     for label, figures, n_experts, variant in (("NAE", NAE, 4, "nae"), ("NAE-D", DIAGONAL, 64, "nae-d")):
         for data, (count, size) in figures.items():

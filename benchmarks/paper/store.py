@@ -1,4 +1,4 @@
-"""Finished runs on disk, and all of them in two small files that travel with the repository.
+"""Store finished runs on disk, and all of them in two small files of the repository.
 
 ::
 
@@ -24,27 +24,27 @@ from nae.errors import FormatError
 __all__ = ["KEPT", "Archive", "Report", "RunStore"]
 
 KEPT = Path("benchmarks/results/paper")
-"""The folder of all reports that travel with the repository."""
+"""The folder of the reports in the repository."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What came out of a run. What a model does not have is None."""
+    """The result of a run. Entries that a model does not have are None."""
 
     run: Run
     is_done: bool = True
     reason: str = ""
-    """Why it is not."""
+    """The reason, if it failed."""
     rmse: float | None = None
     auc: float | None = None
     validation: float | None = None
-    """The same score on the validation rows, where the model left them out."""
+    """The same score on the validation rows, if the model was not fitted to them."""
     additivity: float | None = None
-    """This and the next five on training rows; values of a feature in 64 bins."""
+    """This metric and the next five are measured on training rows, with the values of a feature in 64 bins."""
     additivity_by_value: float | None = None
-    """The same with every distinct value a bin of its own, however few rows it has."""
+    """The same, with a bin for every distinct value."""
     additivity_floored: float | None = None
-    """The same with δ a hundredth of the score's variance: a feature that contributes next to nothing is additive."""
+    """The same, with δ a hundredth of the score's variance: features with tiny contributions count as additive."""
     tightness: float | None = None
     interaction_share: float | None = None
     cancellation: float | None = None
@@ -52,7 +52,7 @@ class Report:
     n_parameters: int | None = None
     parameters_mb: float | None = None
     device_memory_mb: float | None = None
-    """The most that torch had on the device."""
+    """Peak memory of torch on the device."""
     best_epoch: int | None = None
     n_epochs: int | None = None
     table_error: float | None = None
@@ -60,18 +60,18 @@ class Report:
     n_test: int = 0
     n_features: int = 0
     n_categorical: int | None = None
-    """This and the next of a table that is only counted; 0 classes for numbers."""
+    """This entry and the next one are statistics of a table; 0 classes for numbers."""
     n_classes: int | None = None
     device: str = ""
     versions: dict[str, str] = field(default_factory=dict)
 
     def score(self, name: str) -> float | None:
-        """Return the number of that name."""
+        """Return the number with the given name."""
         value: float | None = getattr(self, name)
         return value
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON values, without what is None."""
+        """Return JSON values, without entries of None."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
@@ -94,7 +94,7 @@ class RunStore:
         return self.root / "paper" / run.path
 
     def begin(self, run: Run) -> Path:
-        """Make the folder of a run anew and return it."""
+        """Create an empty folder for a run and return it."""
         folder = self.folder(run)
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("DONE", "report.json", "explanation.json.gz"):
@@ -103,7 +103,7 @@ class RunStore:
         return folder
 
     def finish(self, report: Report, explanation: Mapping[str, Any] | None = None) -> None:
-        """Keep a report; mark the run as complete if it is done."""
+        """Write a report, and mark the run as complete if it succeeded."""
         folder = self.folder(report.run)
         if explanation is not None:
             _write_gzip(folder / "explanation.json.gz", explanation)
@@ -112,7 +112,7 @@ class RunStore:
             (folder / "DONE").touch()
 
     def is_done(self, run: Run) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the run is complete."""
         return (self.folder(run) / "DONE").exists()
 
     def reports(self) -> Iterator[Report]:
@@ -144,7 +144,7 @@ class Archive:
         return _read_gzip(path) if path.exists() else {}
 
     def write(self, reports: Iterable[Report], explanations: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep these instead of what was kept before; one report per line."""
+        """Replace the kept reports by these, one per line."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(report.to_dict()) for report in sorted(reports, key=lambda report: report.run.path)]
         (self.folder / "reports.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
@@ -152,7 +152,7 @@ class Archive:
 
 
 def _write_gzip(path: Path, content: Mapping[str, Any]) -> None:
-    # No time of day in the file: the same content must give the same bytes.
+    # The file has no time stamp, so that the same content gives the same bytes.
     path.write_bytes(gzip.compress(json.dumps(content, separators=(",", ":")).encode(), mtime=0))
 
 

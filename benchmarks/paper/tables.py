@@ -1,4 +1,4 @@
-"""The tables of the paper's experiments, divided as its protocol says: real ones, simulations, small stand-ins."""
+"""The tables of the paper's experiments, split by its protocol: real tables, simulations, and small substitutes."""
 
 import os
 from collections.abc import Callable
@@ -31,7 +31,7 @@ SMOKE_FEATURES = 4
 
 
 def is_at_hand(name: str) -> bool:
-    """Whether a real table is in the folder that the environment names, as Parquet or as NODE-GAM's release has it."""
+    """Whether a real table is in the folder of the environment variable, as Parquet or in NODE-GAM's release."""
     return _place(name) is not None
 
 
@@ -41,10 +41,10 @@ def _place(name: str) -> Path | None:
 
 
 def read(run: Run) -> Split:
-    """Return the rows of a run, divided."""
+    """Return the rows of a run, split into three parts."""
     if run.data in SIMULATIONS:
         n_rows = SMOKE_ROWS if run.is_smoke else 10_000
-        # Every seed has its own rows, too: the spread over seeds is that of the whole experiment.
+        # Every seed also has its own rows, so that the spread over seeds is that of the whole experiment.
         X, y = SIMULATIONS[run.data](n_rows, seed=run.seed, **dict(run.options))
         return _split(Dataset(run.data, "regression", run.data.capitalize()), X, y)
     if run.data == "noise":
@@ -61,7 +61,7 @@ def read(run: Run) -> Split:
 
 
 def fold(whole: Split, number: int) -> Split:
-    """Return the split that tests on one of five equal parts, classes in equal shares; drawn with seed 0."""
+    """Return the split whose test rows are one of five stratified folds, drawn with seed 0."""
     from sklearn.model_selection import StratifiedKFold, train_test_split
 
     if not 0 <= number < N_FOLDS:
@@ -92,7 +92,7 @@ def _split(dataset: Dataset, X: dict[str, NDArray[Any]], y: NDArray[Any]) -> Spl
 
 
 def _noise(n_train: int, n_features: int) -> Split:
-    """Return what the paper measures time on: rows of random numbers."""
+    """Return the rows on which the paper measures time: random numbers."""
     random = np.random.default_rng(0)
     X = random.standard_normal((round(n_train / 0.7), n_features))  # 0.7 of the rows are for training
     y = X[:, 0] + random.standard_normal(len(X))
@@ -100,7 +100,7 @@ def _noise(n_train: int, n_features: int) -> Split:
 
 
 def _stand_in(dataset: Dataset) -> Split:
-    """Return a few generated rows with the columns that the figures ask for."""
+    """Return a few generated rows with the columns that the figures need."""
     random = np.random.default_rng(0)
     columns: dict[str, NDArray[Any]]
     if dataset.name == "housing":
@@ -108,7 +108,7 @@ def _stand_in(dataset: Dataset) -> Split:
         columns["Longitude"] = random.uniform(-124, -114, SMOKE_ROWS).round(2)
         columns["Latitude"] = random.uniform(32, 42, SMOKE_ROWS).round(2)
         y = columns["MedInc"] + np.sin(columns["Longitude"]) * np.cos(columns["Latitude"])
-        y = y + random.standard_normal(SMOKE_ROWS)  # without noise, boosting would not find an end
+        y = y + random.standard_normal(SMOKE_ROWS)  # without noise, boosting would not stop
     else:
         columns = {"Age": random.integers(17, 80, SMOKE_ROWS).astype(float)}
         columns["Education"] = random.choice(["school", "college", "doctorate"], SMOKE_ROWS)

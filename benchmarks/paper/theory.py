@@ -1,4 +1,4 @@
-"""The paper's lemmas and theorems, carried out in numbers with the routing of the tables."""
+"""Check the paper's lemmas and theorems numerically, with the routing of the tables."""
 
 from itertools import pairwise
 
@@ -30,17 +30,17 @@ def product_by_experts(u: Array, v: Array, *, scale: float) -> Array:
 
 
 def pair_by_experts(values: Array, n_terms: int) -> Array:
-    """Return a function of two features as one head with 1 + 2M experts and a single softmax gives it, Theorem 2.
+    """Return a function of two features, computed by one head with 1 + 2M experts and a single softmax (Theorem 2).
 
-    The paper gives every product a softmax of its own. One softmax over all experts does as well: a logit that also
-    holds -log(2 cosh β) keeps the weight of its two experts together constant, and the experts make up for the share.
+    In the paper, every product has its own softmax. One softmax over all experts works as well: if a product's two
+    logits include -log(2 cosh β), the common weight of its two experts is constant, and the experts are scaled up.
     """
     left, size, right = np.linalg.svd(values)
     u, v = left[:, :n_terms] * size[:n_terms], right[:n_terms]
     scale = 1.5 * np.abs(v).max(axis=1)  # the lemma's C, above the largest |v|
     beta = -np.arctanh(v / scale[:, None])  # (term, x_j)
     mass = -np.log(2 * np.cosh(beta))
-    # Experts: one that says nothing (the additive part), and two per product; all 1 + M groups weigh the same.
+    # Experts: one with the value 0 (the additive part), and two per product. All 1 + M groups have the same weight.
     experts = np.concatenate([np.zeros((1, len(u))), (scale * u).T, -(scale * u).T]) * (1 + n_terms)
     logits = np.concatenate([np.zeros((1, v.shape[1])), mass - beta, mass + beta]).T[:, :, None, None]
     weights = SoftmaxRouting(n_active=1 + 2 * n_terms).weights(logits)[:, :, 0, 0]
@@ -48,7 +48,7 @@ def pair_by_experts(values: Array, n_terms: int) -> Array:
 
 
 def approximation_errors(values: Array) -> list[float]:
-    """Return the largest error of the best sum of M products on the grid, M from 1 on: Lemma 1."""
+    """Return the largest error of the best sum of M products on the grid, for M = 1, 2, … (Lemma 1)."""
     left, size, right = np.linalg.svd(values)
     found = [(left[:, :m] * size[:m]) @ right[:m] for m in range(1, MOST_TERMS + 1)]
     return [float(np.abs(values - each).max()) for each in found]
@@ -124,7 +124,7 @@ def _floor(errors: list[float]) -> list[float]:
 
 
 def _gam_by_experts() -> Array:
-    """Return a GAM of two features as heads of one expert each, whatever their logits are."""
+    """Return a GAM of two features, computed by heads of one expert each with arbitrary logits."""
     logits = np.random.default_rng(0).normal(size=(len(GRID), 1, 1, 1))
     weights = SoftmaxRouting(n_active=1).weights(logits)[:, 0, 0, 0]
     return np.asarray(weights[:, None] * np.sin(np.pi * GRID)[:, None] + weights[None, :] * GRID[None, :] ** 2)
@@ -140,7 +140,7 @@ def _additivities(results: Results, model: str) -> list[tuple[float, float]]:
 
 
 def _limit_claims(results: Results) -> list[Claim]:
-    """Return what Theorem 3 says about the additivities of models trained with more and more of the penalty."""
+    """Return the claims of Theorem 3 about the additivity of models with an increasing penalty."""
     curves = [[value for _, value in _additivities(results, model)] for model in (PAPER, DEFAULT)]
     falls = [max(0.0, *(a - b for a, b in pairwise(each))) if len(each) > 1 else None for each in curves]
     ends = [each[-1] if len(each) == len(LAMBDAS) else None for each in curves]
@@ -155,7 +155,7 @@ def _limit(results: Results) -> list[Picture]:
     for model, label in ((PAPER, "paper mode"), (DEFAULT, "default")):
         points = _additivities(results, model)
         if points:
-            # On a logarithmic axis zero has no place; it stands one step before the first.
+            # Zero has no place on a logarithmic axis, so it is drawn one step before the first value.
             curves.append(Curve(label, [np.log10(max(x, 1e-3)) for x, _ in points], [y for _, y in points]))
     if not curves:
         return []

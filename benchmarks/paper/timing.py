@@ -1,7 +1,7 @@
-"""What training costs as the paper measures it: 5,000 rows, 100 epochs, and the size of the network.
+"""Measure training like the paper: the time of 100 epochs over 5,000 rows, and the size of the network.
 
-``python -m benchmarks.paper.timing FOLDER --device cuda`` times what is neither in the folder nor among the kept
-reports, one run after another, with torch and NumPy alone; the folder is a store of runs like any other.
+``python -m benchmarks.paper.timing FOLDER --device cuda`` times the runs that are neither in the folder nor among the
+kept reports, one after another. It needs only torch and NumPy. The folder is a store of runs like any other.
 """
 
 import argparse
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["NETWORKS", "N_EPOCHS", "Clock", "count_parameters", "time_training"]
 
 NETWORKS = ("nam", "na2m")
-"""Peers that are timed like ours: so many epochs, not until validation says stop."""
+"""Peers that are timed like our models: for a fixed number of epochs, without early stopping."""
 N_EPOCHS = 100
 LIMIT = 60.0
-"""Seconds after which no further epoch is run."""
+"""Number of seconds after which no further epoch is run."""
 BATCH = 2048
 HIDDEN = 128
 N_BLOCKS = 4
@@ -36,25 +36,25 @@ N_BLOCKS = 4
 
 @dataclass
 class Clock:
-    """Seconds at the end of every epoch; the last ones may be left out, since each takes as long as the one before."""
+    """The time at the end of every epoch. The last epochs may be left out, because all take equally long."""
 
     n_epochs: int
     limit: float = LIMIT
     least: int = 6
     warm: int = 3
-    """Epochs at the beginning that say nothing about the later ones: memory is found, steps are captured."""
+    """Number of first epochs that are not representative, because memory is allocated and steps are captured."""
 
     def __post_init__(self) -> None:
         self.marks: list[float] = []
 
     def __call__(self, *, seconds: float, **_: object) -> bool:
-        """Note the end of an epoch; return whether enough is known."""
+        """Record the end of an epoch. Return whether enough epochs have been timed."""
         self.marks.append(seconds)
         return len(self.marks) >= self.n_epochs or (seconds >= self.limit and len(self.marks) >= self.least)
 
     @property
     def seconds(self) -> float:
-        """What all epochs take: those that were run, and the others at the rate of those after the first few."""
+        """The time of all epochs. Epochs that were not run are extrapolated from those after the first few."""
         n_run = len(self.marks)
         if n_run == self.n_epochs:
             return self.marks[-1]
@@ -63,16 +63,16 @@ class Clock:
 
 
 def count_parameters(n_features: int, *, n_experts: int, hidden_dim: int = HIDDEN, variant: str = "nae") -> int:
-    """Return how many numbers the paper's network learns, counted on the network itself."""
+    """Return the number of parameters of the paper's network, counted on the network itself."""
     import torch
 
-    with torch.device("meta"):  # sizes only: the largest has a thousand million
+    with torch.device("meta"):  # without allocating them: the largest network has a thousand million parameters
         network = _network(n_features, _config(n_experts, hidden_dim, variant))
     return sum(parameter.numel() for parameter in network.parameters())
 
 
 def time_training(run: Run, *, device: str, limit: float = LIMIT) -> Report:
-    """Train the network of a run on random numbers and time its epochs: no tables are made, nothing is predicted."""
+    """Train the network of a run on random numbers and time its epochs. No tables or predictions are made."""
     import torch
 
     n_rows, n_epochs, hidden = (SMOKE_ROWS, 2, 8) if run.is_smoke else (COST_ROWS, N_EPOCHS, HIDDEN)
@@ -102,7 +102,7 @@ def time_training(run: Run, *, device: str, limit: float = LIMIT) -> Report:
 
 
 def _time_ours(run: Run, n_features: int, n_rows: int, hidden: int, clock: Clock, *, device: str) -> int:
-    """Time our network; return how many parameters it has."""
+    """Time our network. Return its number of parameters."""
     import torch
 
     from nae.estimators.settings import resolve
@@ -126,7 +126,7 @@ def _time_ours(run: Run, n_features: int, n_rows: int, hidden: int, clock: Clock
 
 
 def _time_peer(run: Run, n_features: int, n_rows: int, clock: Clock, *, device: str) -> int:
-    """Time NAM or NA²M; return how many parameters it has."""
+    """Time NAM or NA²M. Return its number of parameters."""
     import torch
 
     from benchmarks.models.networks.additive import NAM
@@ -169,7 +169,7 @@ def _network(n_features: int, config: "NetworkConfig") -> "Network":
 def _made(
     n_features: int, n_experts: int, n_rows: int, hidden: int, *, is_paper: bool, device: str
 ) -> "tuple[Network, TrainingRows]":
-    """Return a network and its rows: the paper's, or the default with its eight members."""
+    """Return a network and its rows: that of the paper, or the default with eight members."""
     import torch
 
     from nae.encoding import Columns, build_schema, infer_kinds
@@ -194,18 +194,18 @@ def _made(
         None,
     )
     if is_paper:
-        # One number per knot, like the quantiles' that the paper takes, and had without scikit-learn.
+        # One number per knot, like the paper's quantile transform, but without scikit-learn.
         config, inputs = _config(n_experts, hidden, "nae"), piecewise_inputs(schema, 1)[:, :, :1]
     else:
         config, inputs = settings.network, piecewise_inputs(schema, settings.n_ramps)
-    # Weights are drawn on the device: the largest network has a thousand million.
+    # Weights are drawn on the device, because the largest network has a thousand million of them.
     with torch.device(device):
         network = Network(config, inputs, 1, generator=torch.Generator(device).manual_seed(0))
     return network.to(device), rows.to(torch.device(device))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Time what has not been timed yet."""
+    """Time the runs that have not been timed."""
     from benchmarks.paper.costs import timed_runs
 
     parser = argparse.ArgumentParser(description="Time the trainings of 'cost' that have not been timed yet.")

@@ -1,4 +1,4 @@
-"""A figure of the paper, ours beside it, and whether it was reproduced."""
+"""Compare a figure of the paper with ours, and say whether it was reproduced."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +15,11 @@ N_SPREADS = 2.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of the paper."""
+    """A number in the paper."""
 
     value: float
     spread: float | None = None
-    """Standard deviation over its seeds or folds, where it gives one."""
+    """Standard deviation over the paper's seeds or folds, if it gives one."""
 
     def show(self, digits: int) -> str:
         """Return the number as the paper writes it."""
@@ -39,11 +39,11 @@ class Measured:
 
     @property
     def spread(self) -> float:
-        """Their standard deviation; 0 for one alone."""
+        """Their standard deviation; 0 for a single number."""
         return stdev(self.values) if len(self.values) > 1 else 0.0
 
     def show(self, digits: int) -> str:
-        """Return mean and spread, and how many there are."""
+        """Return the mean, the spread and the count."""
         if not self.values:
             return "–"
         spread = f" ± {self.spread:.{digits}f}" if len(self.values) > 1 else ""
@@ -57,18 +57,18 @@ class Line:
     label: str
     paper: Figure | None
     mode: Measured
-    """Paper mode, or the peer."""
+    """The numbers of paper mode, or of the peer."""
     default: Measured = field(default_factory=Measured)
     is_lower_better: bool | None = True
-    """None where the number is neither good nor bad, such as additivity: then only nearness counts."""
+    """Whether lower is better. None if the number is neither good nor bad, such as additivity."""
     tolerance: float = 0.01
-    """Relative; stands in for a spread that the paper does not give or gives as zero."""
+    """Relative tolerance, used if the paper gives no spread, or zero."""
     digits: int = 3
     why: str = ""
 
 
 def judge(found: Measured, paper: Figure | None, line: Line) -> Verdict:
-    """Return whether a number was reproduced: within two spreads, the paper's and ours together, or the tolerance."""
+    """Return whether a number was reproduced: within two combined spreads of the paper and ours, or the tolerance."""
     if not found.values:
         return "not run"
     if paper is None:
@@ -84,12 +84,12 @@ def judge(found: Measured, paper: Figure | None, line: Line) -> Verdict:
 
 
 def with_reason(lines: Iterable[Line], reason: str) -> list[Line]:
-    """Return the lines, those that were not reproduced with a reason unless they have one."""
+    """Return the lines. Lines that were not reproduced get the reason, unless they have one."""
     return [replace(line, why=line.why or reason) if is_missed(line) else line for line in lines]
 
 
 def is_missed(line: Line) -> bool:
-    """Whether one of the columns was not reproduced."""
+    """Whether any column was not reproduced."""
     return "not" in (judge(line.mode, line.paper, line), judge(line.default, line.paper, line))
 
 

@@ -1,1 +1,1 @@
-"""How good the defaults are where rows are few."""
+"""Measure how good the defaults are on small tables."""

@@ -1,4 +1,4 @@
-"""Small tables: 25 of 40 to 500 rows against what else one would fit, and one size after the other from 20 to 600."""
+"""Small tables: 25 tables of 40 to 500 rows against other models, and a series of sizes from 20 to 600 rows."""
 
 import argparse
 import time
@@ -33,7 +33,7 @@ class Trial:
     draw: int
     model: str
     version: str = ""
-    """Ours; other models do not change with it."""
+    """The version of this library; empty for other models."""
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -41,23 +41,25 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(NAME, help=__doc__, description=__doc__)
     parser.add_argument("--models", help=f"names with commas between them, of {', '.join(MODELS)}; all unless given")
     parser.add_argument("--draws", type=int, default=3, help="of the rows of every table")
-    parser.add_argument("--workers", type=int, default=1, help="fits at a time, each with one thread")
-    parser.add_argument("--store", type=Path, default=Path("runs/small.jsonl"), help="what is there is not repeated")
+    parser.add_argument("--workers", type=int, default=1, help="number of parallel fits, each with one thread")
+    parser.add_argument(
+        "--store", type=Path, default=Path("runs/small.jsonl"), help="file of results; fits in it are not repeated"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/small.md"), help="the page to write")
     parser.set_defaults(run=run_small)
 
 
 def run_small(given: argparse.Namespace) -> None:
-    """Fit what has not been fitted, and write the page."""
+    """Do the missing fits, and write the page."""
     names = given.models.split(",") if given.models else list(MODELS)
     for name in names:
         if name not in MODELS:
             raise ConfigError(f"A model must be one of {list(MODELS)}; got {name!r}.{did_you_mean(name, MODELS)}")
-    folder_of_tables()  # an error now, not one per table
+    folder_of_tables()  # raises an error now rather than one per table
     asked = list(plan(names, given.draws))
     known = fit_new(asked, fit, kind=Trial, store=given.store, workers=given.workers, show=_line)
     losses: dict[str, dict[str, dict[int, float]]] = {}
-    for trial in known:  # of ours, what was run last
+    for trial in known:  # for our model, the latest runs
         losses.setdefault(trial.model, {}).setdefault(trial.case, {})[trial.draw] = known[trial].error
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(render(losses))
@@ -65,7 +67,7 @@ def run_small(given: argparse.Namespace) -> None:
 
 
 def plan(names: Iterable[str], n_draws: int) -> Iterator[Trial]:
-    """Yield all models on the panel, then ours on one size after the other."""
+    """Yield all models on the panel, then our model on one size after the other."""
     version = own_version()
     for case, seed, name in product(PANEL, range(n_draws), names):
         yield Trial(case.label, seed, name, version if name == OURS else "")

@@ -1,4 +1,4 @@
-"""The models of the panel: what careful users of small tables fit, and what wins elsewhere."""
+"""The models of the panel: those that careful users fit to small tables, and those that win on larger ones."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ class Constant:
     modules: tuple[str, ...] = ()
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Return what training rows are on average."""
+        """Fit the mean, or the shares of the classes."""
         y, n_classes = split.all_train.y, split.n_classes
         value = np.bincount(y, minlength=n_classes) / len(y) if n_classes else np.array([y.mean()])
         return Fitted(_Always(value), split.dataset.task, lambda X: X)
@@ -46,7 +46,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class CrossValidatedLinear:
-    """Ridge or logistic regression whose strength ten folds choose, or as many as the rarest class has rows."""
+    """Ridge or logistic regression. Its penalty is chosen by ten folds, or by as many as the rarest class has rows."""
 
     modules: tuple[str, ...] = ("sklearn.linear_model",)
 
@@ -71,7 +71,7 @@ class CrossValidatedLinear:
 
 @dataclass(frozen=True)
 class DefaultCatBoost:
-    """CatBoost as it comes, on all rows: an eighth of a small table says little about when to stop."""
+    """CatBoost with its defaults on all rows, because an eighth of a small table says little about when to stop."""
 
     modules: tuple[str, ...] = ("catboost",)
 
@@ -97,7 +97,7 @@ class DefaultCatBoost:
 
 OURS, CONSTANT = "nae", "constant"
 REFERENCES = ("linear", "ebm")
-"""What the must is measured by: the better of the two."""
+"""The references: losses are compared with the better of the two."""
 
 MODELS: dict[str, tuple[str, Model]] = {
     OURS: ("NAE", NAE()),

@@ -1,4 +1,4 @@
-"""The page of the panel: losses, what they are beside the better of two references, ranks, and sizes."""
+"""The page of the panel: losses, their ratios to the better of two references, ranks, and the series of sizes."""
 
 from collections.abc import Mapping
 from math import exp, log
@@ -11,7 +11,7 @@ from benchmarks.tables import four_digits, markdown_table
 __all__ = ["render"]
 
 Losses = Mapping[str, Mapping[str, Mapping[int, float]]]
-"""By model, table and draw."""
+"""Losses by model, table and draw."""
 
 
 _INTRODUCTION = """Made by `python -m benchmarks small`: RMSE of numbers and log loss of classes on rows that no model
@@ -45,7 +45,7 @@ def _means(losses: Losses, names: list[str], label: str) -> dict[str, float]:
 
 
 def _summary(means: dict[str, dict[str, float]], names: list[str]) -> str:
-    """Return ranks and ratios, as far as the models they need are there."""
+    """Return ranks and ratios, as far as the required models have been run."""
     rows = [["mean rank", *(f"{mean(_rank(row, name) for row in means.values()):.2f}" for name in names)]]
     if all(name in names for name in REFERENCES):
         best = {label: min(row[name] for name in REFERENCES) for label, row in means.items()}

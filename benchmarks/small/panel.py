@@ -1,4 +1,4 @@
-"""The panel of small tables: what scikit-learn ships, samples of the suite's tables, and simulations."""
+"""The panel of small tables: those in scikit-learn, samples of the suite's tables, and simulations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ Table = tuple[pd.DataFrame, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """A table and how many of its rows are trained on; of the others, 2,000 at most are for testing."""
+    """A table, and the number of training rows. At most 2,000 of the other rows are for testing."""
 
     name: str
     task: Task
     n_train: int
     read: Callable[[int], Table]
-    """From the number of the draw; real tables are the same for all of them."""
+    """The table by the number of the draw. Real tables are the same for all draws."""
 
     @property
     def label(self) -> str:
@@ -130,7 +130,7 @@ PANEL: tuple[Case, ...] = (
     _simulation("products", _products, 300, n_features=5),
     _simulation("steps", _steps, 250, n_features=4, task="binary"),
 )
-"""Tables of 40 to 500 rows, with signal and without."""
+"""The tables of 40 to 500 rows, with and without signal."""
 
 SIZES: tuple[Case, ...] = tuple(
     Case(name, task, n, read)
@@ -142,15 +142,15 @@ SIZES: tuple[Case, ...] = tuple(
         ("Concrete", "regression", _stored("concrete")),
     )
 )
-"""The same tables at one size after the other: where a regime ends, no jump may be."""
+"""The same tables at a series of sizes. There must be no jump where the settings change."""
 
 
 CASES: dict[str, Case] = {case.label: case for case in (*SIZES, *PANEL)}
-"""By label; two of the sizes are on the panel, too."""
+"""All cases by label. Two of the sizes are also on the panel."""
 
 
 def draw(case: Case, seed: int) -> Split:
-    """Return a draw: rows to train on, an eighth of them for validation where a model wants it, and rows to test on."""
+    """Return a draw: training rows, an eighth of which are for models that need validation rows, and test rows."""
     from sklearn.model_selection import train_test_split
 
     X, y = case.read(seed)
@@ -166,6 +166,6 @@ def draw(case: Case, seed: int) -> Split:
 
 
 def _with_every_class(rows: NDArray[np.intp], y: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the rows with two of each class in front: a table without one of its classes is another task."""
+    """Return the rows with two of each class first, so that all classes are in the training rows."""
     first = np.concatenate([rows[y[rows] == label][:2] for label in np.unique(y)])
     return np.concatenate([first, rows[~np.isin(rows, first)]])

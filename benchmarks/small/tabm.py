@@ -1,4 +1,4 @@
-"""TabM, as its package makes it: piecewise-linear embeddings, AdamW, early stopping on a fifth of the rows."""
+"""TabM from its package: piecewise-linear embeddings, AdamW, and early stopping on a fifth of the rows."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ class TabM:
     modules: tuple[str, ...] = ("tabm", "torch")
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
-        """Fit four fifths of the rows until the last fifth stops improving."""
+        """Fit four fifths of the rows until the loss on the last fifth stops improving."""
         import torch
         from sklearn.model_selection import train_test_split
 
@@ -84,7 +84,7 @@ def _inputs(columns: Any, X: "pd.DataFrame") -> Any:
 
 
 def _make(inputs: Any, n_outputs: int) -> Any:
-    """Return the network; embeddings are plain where a column has a single value, and so no bins."""
+    """Return the network. Embeddings are linear if a column has a single value, and therefore no bins."""
     import tabm
     from rtdl_num_embeddings import LinearReLUEmbeddings, PiecewiseLinearEmbeddings, compute_bins
 
@@ -97,7 +97,7 @@ def _make(inputs: Any, n_outputs: int) -> Any:
 
 
 def _train(model: Any, rows: tuple[Any, Any], held_out: tuple[Any, Any], *, is_class: bool) -> None:
-    """Train each of the k predictions on its own, judge their mean, and leave the best epoch's weights."""
+    """Train each of the k predictions separately, validate their mean, and keep the weights of the best epoch."""
     import torch
     from torch.nn import functional as fn
 

@@ -1,11 +1,12 @@
-"""Networks of the literature, in torch: each from its paper's description, small, behind one interface.
+"""Networks of the literature in torch: short implementations of the papers' descriptions, behind one interface.
 
-None of them comes from a package, since none of those on PyPI is maintained and fits. ``nodegam`` 0.3.0 of 2022 can be
-made to train, and brings some twenty packages, loaders that need a NumPy before 1.24 and a log in the working folder;
-``nam`` 0.0.3 of 2021 asks for a package that no longer builds, ``nam-pytorch`` 0.0.1 is a module without training.
-``pytorch_tabular`` 1.2 has NODE, none of the additive ones, and asks for a pandas before 3; ``rtdl`` asks for a torch
-before 2. ``dnamite`` is maintained and another model: it cuts values into cells. Neural basis models have no package.
-Besides, these need nothing but torch and scikit-learn, so they run where there is a GPU and little else.
+They are not taken from packages, because no package on PyPI is both maintained and suitable. ``nodegam`` 0.3.0 (2022)
+can be made to train, but requires about twenty packages, has loaders that need NumPy before 1.24, and writes a log to
+the working folder. ``nam`` 0.0.3 (2021) requires a package that no longer builds. ``nam-pytorch`` 0.0.1 is a module
+without training. ``pytorch_tabular`` 1.2 has NODE but no additive model, and requires pandas before 3. ``rtdl``
+requires torch before 2. ``dnamite`` is maintained, but is a different model that cuts values into cells. Neural basis
+models have no package. The implementations here need only torch and scikit-learn, so they run on a GPU machine with few
+packages.
 """
 
 from benchmarks.models.networks.additive import NAM, NBM

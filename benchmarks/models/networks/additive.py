@@ -12,9 +12,9 @@ __all__ = ["NAM", "NBM"]
 
 
 class NAM(AdditiveNetwork):
-    """Neural additive model (Agarwal et al., 2021): a small network per feature; NA²M has one per pair besides.
+    """Neural additive model (Agarwal et al., 2021): a small network per feature. NA²M also has one per pair.
 
-    Widths and plain rectifiers are those of the comparison by Radenovic et al. (2022).
+    Widths and activations (ReLU) are those in the comparison by Radenovic et al. (2022).
     """
 
     pair_index: Tensor

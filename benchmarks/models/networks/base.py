@@ -1,4 +1,4 @@
-"""What a network is: a module from normalised features to scores, perhaps by a sum of terms."""
+"""The interface of a network: a module from normalised features to scores, possibly as a sum of terms."""
 
 from abc import ABC, abstractmethod
 from itertools import combinations
@@ -8,23 +8,23 @@ from torch import Tensor, nn
 __all__ = ["AdditiveNetwork", "Key", "Network", "keys_of"]
 
 Key = tuple[int, ...]
-"""The features that a term depends on, by their numbers."""
+"""The positions of the features that a term depends on."""
 
 
 class Network(nn.Module, ABC):
-    """From features (row, feature) to scores (row, output)."""
+    """A module from features (row, feature) to scores (row, output)."""
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:
         """Return the scores (row, output)."""
 
     def settle(self, progress: float) -> bool:
-        """Hear how much of training is over; return whether the network has the form that it will keep."""
+        """Receive the elapsed share of training. Return whether the network has reached its final form."""
         return progress >= 0
 
 
 class AdditiveNetwork(Network):
-    """A network whose scores are an intercept and a sum of terms, each of one feature or of two."""
+    """A network whose scores are an intercept plus a sum of terms of one or two features each."""
 
     keys: tuple[Key, ...]
     intercept: nn.Parameter
@@ -38,6 +38,6 @@ class AdditiveNetwork(Network):
 
 
 def keys_of(n_features: int, *, has_pairs: bool) -> tuple[Key, ...]:
-    """Return the keys of all features, then of all pairs."""
+    """Return the keys of all features, followed by those of all pairs."""
     single: list[Key] = [(i,) for i in range(n_features)]
     return tuple(single + (list(combinations(range(n_features), 2)) if has_pairs else []))

@@ -1,4 +1,4 @@
-"""Dense networks: one for all features, and many of equal shape side by side."""
+"""Dense networks: one network of all features, and many networks of equal shape that are evaluated together."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ class MLP(Network):
 
 
 class SideBySide(nn.Module):
-    """As many perceptrons as there are terms, evaluated by one product of matrices per layer."""
+    """One perceptron per term, evaluated with one matrix product per layer."""
 
     def __init__(self, n_terms: int, widths: tuple[int, ...], *, dropout: float) -> None:
         super().__init__()
@@ -48,6 +48,6 @@ class SideBySide(nn.Module):
 
 
 def _uniform(*shape: int, fan_in: int) -> nn.Parameter:
-    """Return weights drawn as those of ``nn.Linear``."""
+    """Return weights with the initialisation of ``nn.Linear``."""
     bound = fan_in**-0.5
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))

@@ -1,4 +1,4 @@
-"""From a table to normalised features: categories by their mean target, everything to a normal distribution."""
+"""Turn a table into features: categories become mean targets, and every column gets a normal distribution."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,22 +15,22 @@ __all__ = ["Inputs"]
 
 N_QUANTILES = 2000
 NOISE = 1e-3
-"""Jitter of the values that the quantiles are taken from; it keeps the steps between equal ones apart."""
+"""Noise on the values from which quantiles are computed, so that equal values do not make steps."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """How a table becomes features: every column, then a flag for each that has missing values."""
+    """From a table to features: every column, followed by a flag for each column with missing values."""
 
     categories: LeaveOneOut
     quantiles: Any
     with_missing: tuple[str, ...]
     names: tuple[str, ...]
-    """What each feature is called."""
+    """The names of the features."""
 
     @classmethod
     def fit(cls, X: "pd.DataFrame", y: NDArray[Any], *, seed: int) -> "Inputs":
-        """Learn levels and quantiles from training rows."""
+        """Compute levels and quantiles from training rows."""
         from sklearn.preprocessing import QuantileTransformer
 
         categories = LeaveOneOut.fit(X, y)

@@ -1,6 +1,6 @@
-"""Sparse shares: the 1.5-entmax of Peters et al. (2019), for many choices and for two.
+"""Sparse shares: the 1.5-entmax of Peters et al. (2019), for many options and for two.
 
-The package ``entmax`` has it as well; these few lines spare a dependency where only torch is installed.
+The package ``entmax`` has it as well; these few lines avoid the dependency.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ __all__ = ["entmax", "entmoid"]
 
 
 def entmax(logits: Tensor) -> Tensor:
-    """Return shares over the last axis that sum to 1, where small logits get exactly 0."""
+    """Return shares over the last axis that sum to 1. Small logits have a share of exactly 0."""
     shares: Tensor = _Entmax.apply(logits)  # type: ignore[no-untyped-call]
     return shares
 

@@ -1,4 +1,4 @@
-"""The training that all networks share: AdamW, a cosine, early stopping on the validation rows."""
+"""The training of all networks: AdamW, a cosine schedule, and early stopping on the validation rows."""
 
 import math
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from benchmarks.models.recipe import Recipe
 __all__ = ["Rows", "Trained", "evaluate", "evaluate_terms", "run_epoch", "seeded", "train"]
 
 EVALUATED = 2**18
-"""Terms, or features where there are none, that are computed at once where no gradient is needed."""
+"""Number of terms (or of features, if there are no terms) that are computed at once without gradients."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Trained:
-    """How training went."""
+    """The result of training."""
 
     best_epoch: int
     n_epochs: int
@@ -40,7 +40,7 @@ class Trained:
 
 
 def train(network: Network, train_rows: Rows, validation: Rows, recipe: Recipe, *, shuffle: torch.Generator) -> Trained:
-    """Train in place; the network ends with the weights that were best on validation."""
+    """Train in place. The network ends with the weights of the best validation loss."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
     best_loss, best_epoch, best_state = math.inf, -1, deepcopy(network.state_dict())
     epoch = 0
@@ -64,7 +64,7 @@ def train(network: Network, train_rows: Rows, validation: Rows, recipe: Recipe, 
 def run_epoch(
     network: Network, rows: Rows, optimizer: torch.optim.Optimizer, recipe: Recipe, shuffle: torch.Generator
 ) -> None:
-    """Take one pass over the rows in a new order."""
+    """Take one pass over the rows in a new random order."""
     network.train()
     order = torch.randperm(len(rows.y), generator=shuffle).to(rows.y.device)
     n_batches = max(1, round(len(order) / recipe.batch_size))
@@ -83,14 +83,14 @@ def run_epoch(
 
 @torch.no_grad()
 def evaluate(network: Network, x: Tensor) -> Tensor:
-    """Return the scores (row, output) of a network at rest."""
+    """Return the scores (row, output) of a network in evaluation mode."""
     network.eval()
     return torch.cat([network(part) for part in _parts(network, x)])
 
 
 @torch.no_grad()
 def evaluate_terms(network: AdditiveNetwork, x: Tensor) -> Tensor:
-    """Return the terms (row, term, output) of a network at rest."""
+    """Return the terms (row, term, output) of a network in evaluation mode."""
     network.eval()
     return torch.cat([network.terms(part) for part in _parts(network, x)])
 
@@ -111,7 +111,7 @@ def _loss(scores: Tensor, y: Tensor) -> Tensor:
 
 @contextmanager
 def seeded(seed: int, *, threads: int, device: torch.device) -> Iterator[torch.Generator]:
-    """Seed torch and set its threads for a block, leaving both as they were; yield a generator for the shuffling."""
+    """Seed torch and set its threads within a block, and restore both. Yield a generator for shuffling."""
     before = torch.get_num_threads()
     with torch.random.fork_rng(devices=[device.index or 0] if device.type == "cuda" else []):
         torch.manual_seed(seed)

@@ -1,8 +1,8 @@
-"""Layers of soft oblivious trees: NODE, and its additive kin NODE-GAM and NODE-GA²M.
+"""Layers of soft oblivious trees: NODE, and its additive variants NODE-GAM and NODE-GA²M.
 
-An oblivious tree asks the same question of every row at a level: is a chosen value above a threshold. Its answers are
-shares between 0 and 1, so that a leaf's weight is a product of shares. Inside, rows are the last axis: there are many
-of them, which is what makes arithmetic on small trees fast.
+At each level, an oblivious tree asks the same question about every row: is a chosen value above a threshold? Answers
+are shares between 0 and 1, so the weight of a leaf is a product of shares. In these modules, rows are the last axis: it
+is the longest, which makes arithmetic on small trees fast.
 """
 
 import torch
@@ -14,14 +14,14 @@ from benchmarks.models.networks.sparse import entmax, entmoid
 __all__ = ["NODE", "Forest", "NodeGAM"]
 
 SHARPNESS = (1.0, 4.0)
-"""Logarithms, from and to, of what the distance to a threshold is multiplied with at the start: from ramps nearly as
-wide as the spread of a feature, which is 1, to steps."""
+"""Range of the logarithm of the initial slope at a threshold: from ramps that are nearly as wide as the spread of a
+feature, which is 1, to steps."""
 COLDEST = 0.02
-"""Temperature of the choice of features before it is made for good."""
+"""Temperature of the choice of features before the choice is final."""
 
 
 class NODE(Network):
-    """Neural oblivious decision ensembles (Popov et al., 2020): a layer sees the features and all trees before it."""
+    """Neural oblivious decision ensembles (Popov et al., 2020): a layer sees the features and all earlier trees."""
 
     def __init__(
         self, n_features: int, n_outputs: int, *, n_layers: int = 2, n_trees: int = 128, depth: int = 5
@@ -41,11 +41,11 @@ class NODE(Network):
 
 
 class NodeGAM(AdditiveNetwork):
-    """NODE-GAM (Chang et al., 2022): a tree asks about one feature; in NODE-GA²M, about two in turn.
+    """NODE-GAM (Chang et al., 2022): a tree asks about one feature, or in NODE-GA²M about two in turn.
 
-    A tree sees those of the layers before that have chosen the same features, in proportion to how much they agree. The
-    choices start soft and get colder; after ``cooling`` of the training they are made for good, and from then on the
-    network is a sum of terms exactly. Before, the terms are those of the features that each tree prefers.
+    A tree also sees trees of earlier layers that have chosen the same features, in proportion to their agreement. The
+    choices start soft, and their temperature falls. After the share ``cooling`` of the training they are final, and the
+    network is exactly a sum of terms. Before, the terms are those of the features that each tree prefers.
     """
 
     turns: Tensor
@@ -74,8 +74,8 @@ class NodeGAM(AdditiveNetwork):
         self.intercept = nn.Parameter(torch.zeros(n_outputs))
 
     @property
-    def keys(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]  # here they are learnt
-        """The features that some tree has chosen, and the pairs."""
+    def keys(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]  # here they are learned
+        """The features and the pairs that some tree has chosen."""
         return tuple(sorted(set(self._key_of_trees()), key=lambda key: (len(key), key)))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ class NodeGAM(AdditiveNetwork):
         return found.index_add(1, place, trees[:, :, None] * self.head)
 
     def settle(self, progress: float) -> bool:
-        """Cool the choices, and make them for good after a share of the training."""
+        """Lower the temperature of the choices, and make them final after a share of the training."""
         share = min(1.0, progress / self.cooling)
         self.temperature, self.is_hard = COLDEST**share, share == 1.0
         return self.is_hard
@@ -130,14 +130,14 @@ class Forest(nn.Module):
     def forward(self, asked: Tensor) -> Tensor:
         above = entmoid((asked - self.thresholds) * self.sharpness.exp())
         values: Tensor = self.leaves
-        for level in range(asked.shape[1]):  # each fold halves the leaves: a half for rows below, one for rows above
+        for level in range(asked.shape[1]):  # halves the leaves: rows below, rows above
             below_half, above_half = values.chunk(2, dim=1)
             values = below_half + above[:, level, None] * (above_half - below_half)
         return values[:, 0]
 
 
 def _agreement(own: Tensor, others: Tensor) -> Tensor:
-    """Return how much trees (asked, tree, feature) choose what others do (tree, other), 1 for the same features."""
+    """Return how far trees (asked, tree, feature) choose the same features as others, (tree, other); 1 if equal."""
     if len(own) == 1:
         return own[0] @ others[0].T
     straight = (own[0] @ others[0].T) * (own[1] @ others[1].T)
