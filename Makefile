@@ -12,7 +12,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS) --dist loadgrou
 .PHONY: gallery reproduce demo test test-fast test-slow check format clean
 
 demo: .venv/demo.stamp ## train on two tables, print the results, draw them into demo/
-	@$(CORE)
+	@$(CORE) && $(BIN)/python -c 'import sys, nae.native; sys.exit(not nae.native.is_here())' || $(INSTALL) --editable '.[gpu]'
 	$(BIN)/python examples/demo.py
 
 test: test-fast test-slow ## all tests
@@ -41,7 +41,7 @@ format: .venv/dev.stamp ## put the format right, and what ruff can mend by itsel
 	$(BIN)/ruff check --fix .
 
 clean: ## remove what the other targets made
-	rm -rf .venv demo dist src/nae/native/_core.so .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv demo dist src/nae/native/_core.* .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/demo.stamp: .venv/base.stamp pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[train,plots]'

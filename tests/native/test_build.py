@@ -13,7 +13,7 @@ def test_without_a_compiler_it_says_who_trains(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
-    build.main()
+    assert build.main() == 0
     assert "there is no C++ compiler" in capsys.readouterr().err
 
 
@@ -39,6 +39,21 @@ def test_what_the_compiler_says_is_passed_on(tmp_path: Path) -> None:
         build.build(command, to=tmp_path / "core.so", flags=["--no-such-flag"])
     assert "no-such-flag" in caught.value.__notes__[0]
     assert not (tmp_path / "core.so").exists()
+
+
+def test_a_checkout_whose_sources_do_not_compile_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "c++"
+    broken.write_text("#!/bin/sh\necho 'line 3: error: what is this?' >&2\nexit 3\n")
+    broken.chmod(0o700)
+    monkeypatch.setenv("CXX", str(broken))
+    monkeypatch.setattr(build, "is_current", lambda: False)
+    monkeypatch.setattr(library, "PATH", tmp_path / "core.so")
+    assert build.main() == 1
+    said = capsys.readouterr().err
+    assert "line 3: error: what is this?" in said
+    assert said.endswith(f"The native core is not built: {broken} failed.\n")
 
 
 def test_a_core_that_is_built_belongs_to_its_sources() -> None:

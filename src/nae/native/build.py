@@ -113,16 +113,21 @@ def try_build(*, to: Path) -> str:
     return ""
 
 
-def main() -> None:
-    """Build the core where there is a compiler and something is new, and say so."""
+def main() -> int:
+    """Build the core where there is a compiler and something is new, and say so; the status is 1 if compiling fails."""
     from nae.native.library import PATH
 
     command = compiler()
     if command is None:
         sys.stderr.write(f"{try_build(to=PATH)} A fit then takes torch.\n")
     elif not is_current():
-        build(command, to=PATH)
+        try:
+            build(command, to=PATH)
+        except subprocess.CalledProcessError as error:
+            sys.stderr.write(f"{error.stderr}\nThe native core is not built: {command} failed.\n")
+            return 1
         sys.stderr.write(f"The native core is built: {PATH.name}, by {command}.\n")
+    return 0
 
 
 def _run(call: list[str]) -> None:
@@ -134,4 +139,4 @@ def _run(call: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
