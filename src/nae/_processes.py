@@ -1,11 +1,11 @@
-"""Processes by name, for what they leave behind: a number means nothing on another machine."""
+"""Processes by name, for what they leave behind, since a number means nothing on another machine; and threads."""
 
 import hashlib
 import os
 import re
 import socket
 
-__all__ = ["is_gone", "machine", "this_process"]
+__all__ = ["count_threads", "is_gone", "machine", "this_process"]
 
 _NAME = re.compile(r"([0-9a-f]{8})-(\d+)")
 
@@ -32,3 +32,13 @@ def is_gone(name: str) -> bool:
     except PermissionError:  # somebody else's
         return False
     return False
+
+
+def count_threads() -> int:
+    """Return how many threads this process may use: its processors, or fewer if ``OMP_NUM_THREADS`` says so.
+
+    joblib and other libraries set that variable in the processes that they start side by side.
+    """
+    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min(own, max(1, int(asked))) if asked.isdecimal() else own

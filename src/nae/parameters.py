@@ -17,6 +17,7 @@ __all__ = [
     "ClassParameters",
     "Device",
     "Encoder",
+    "EngineName",
     "Entry",
     "Gate",
     "LossName",
@@ -33,6 +34,7 @@ Encoder = Literal["piecewise", "mlp"]
 Gate = Literal["auto", "additive", "low-rank", "deep", "diagonal"]
 Normalization = Literal["layer", "batch"]
 Device = Literal["auto", "cpu", "cuda"]
+EngineName = Literal["auto", "native", "torch"]
 LossName = Literal["squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"]
 
 
@@ -379,10 +381,17 @@ class Parameters(Table):
     n_jobs: Annotated[
         int | None,
         "int or None",
-        "Number of threads.",
+        "Number of threads. If None: all processors. The native core gives the same model for any number of them.",
     ] = None
     device: Annotated[
         Device,
         "{'auto', 'cpu', 'cuda'}",
         "Where to train. 'auto' takes a GPU if it is faster.",
+    ] = "auto"
+    engine: Annotated[
+        EngineName,
+        _words(EngineName),
+        """What computes the steps of training. 'native' is the core of the library, on a processor. 'torch' also trains
+        on GPUs and with ``encoder='mlp'``. 'auto' takes torch for a GPU that is faster, else the native core where it
+        is built and can train the model, else torch.""",
     ] = "auto"

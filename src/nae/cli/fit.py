@@ -81,6 +81,7 @@ def fit(
     stream: Annotated[bool, typer.Option("--stream", help="Read a single file in pieces, too.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = Recipe.device,
+    engine: Annotated[str, typer.Option(help="auto, native or torch.")] = Recipe.engine,
     ray: Annotated[
         str | None, typer.Option(help="Train with a Ray cluster: its address; this machine without one.")
     ] = None,
@@ -111,6 +112,7 @@ def fit(
         n_jobs=jobs,
         seed=seed,
         device=device,
+        engine=engine,
         is_quiet=quiet,
         cluster=ray,
     )

@@ -53,6 +53,7 @@ class Recipe:
     n_jobs: int | None = None
     seed: int = 0
     device: str = Parameters.device
+    engine: str = Parameters.engine
     is_quiet: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     """Further parameters of the estimator, as a search found them."""
@@ -115,6 +116,7 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
         "additivity": recipe.additivity,
         "n_members": recipe.n_members,
         "device": recipe.device,
+        "engine": recipe.engine,
         "loss": recipe.loss,
         "class_weight": recipe.class_weight,
         "n_jobs": recipe.n_jobs,

@@ -2,7 +2,6 @@
 
 from nae._optional import require
 
-require("torch", extra="train")
 require("sklearn", extra="train")
 
 from nae.estimators.classifier import NAEClassifier  # noqa: E402

@@ -13,7 +13,7 @@ from nae.encoding.kinds import FeatureTypes
 from nae.estimators.base import NAEEstimator
 from nae.estimators.docstrings import documented
 from nae.estimators.targets import ClassTarget, Target
-from nae.parameters import ClassParameters, Device, Encoder, Gate, Normalization, Parameters, Variant
+from nae.parameters import ClassParameters, Device, Encoder, EngineName, Gate, Normalization, Parameters, Variant
 from nae.quality import check_offset
 
 __all__ = ["NAEClassifier"]
@@ -96,6 +96,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         device: Device = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self._store(locals())
 

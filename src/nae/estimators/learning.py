@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from nae._typing import AnyArray
 from nae._warnings import warn
+from nae.engines import halve_batch_until_it_fits
 from nae.errors import DataError
 from nae.estimators.fitting import Fitted, Run, fit_model
 from nae.estimators.given import Given, State
@@ -17,7 +18,6 @@ from nae.tables.summary import AdditivityEntry, TrainingSummary
 from nae.training import History
 from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
-from nae.training.device import halve_batch_until_it_fits
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["Learned", "learn"]
@@ -112,7 +112,8 @@ def _summarise(given: Given, prepared: Prepared, fitted: Fitted) -> TrainingSumm
         stopped=history.stopped,
         validation_loss=_finite(history.best_validation),
         table_error=fitted.table_error,
-        device=str(prepared.place.device),
+        device=prepared.place.device,
+        engine=prepared.place.engine,
         target=", ".join(origin.target_names) or None,
         offset=origin.offset_names,
         baseline=None if origin.baseline is None else origin.baseline.to_entry(),

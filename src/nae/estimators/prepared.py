@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import torch
 from sklearn.utils import check_random_state
 
 from nae._typing import Array, IntArray
@@ -16,6 +15,7 @@ from nae.encoding.columns import is_missing
 from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import Kind, check_numbers, rounded_numbers
 from nae.encoding.target import names_of
+from nae.engines import Place, choose_place, estimate_work
 from nae.estimators.given import Given, State
 from nae.estimators.reading import (
     Expected,
@@ -32,13 +32,13 @@ from nae.estimators.rows import Rows, Task
 from nae.estimators.settings import Settings
 from nae.links import link_named
 from nae.network import ENCODERS
-from nae.network.cells import RowCells
+from nae.parameters import Parameters
 from nae.quality import Baseline
 from nae.training import RowSource, TrainingConfig, TrainingRows
 from nae.training.assemble import padded_slots
-from nae.training.device import Place, choose_place, estimate_work
+from nae.training.workers import ALONE, Workers
 
-__all__ = ["Origin", "Prepared", "place_fit", "prepare_table", "to_tensors"]
+__all__ = ["Origin", "Prepared", "place_fit", "prepare_table", "to_training_rows"]
 
 _LOG = logging.getLogger("nae")
 
@@ -115,9 +115,9 @@ def prepare_table(given: Given) -> Prepared:
     encoder = ENCODERS[settings.network.encoder]
     inputs = encoder.make_inputs(schema, training.columns, n_ramps=settings.n_ramps, random=random)
     encode = partial(_encode, schema=schema, task=task, settings=settings, mean_weight=float(training.weight.mean()))
-    place = place_fit(given.parameters.device, settings, inputs, len(training))
+    place = place_fit(given.parameters, task, settings, inputs, len(training))
     cells, source = encode(training)
-    held_out = None if validation is None else encode(validation)[1].to(place.device)
+    held_out = None if validation is None else encode(validation)[1]
     if before is None:
         known = [len(training) - int(is_missing(array).sum()) for array in training.columns.arrays]
         warn_of_names(schema.features, known)
@@ -137,7 +137,7 @@ def prepare_table(given: Given) -> Prepared:
         settings,
         schema,
         inputs,
-        source.to(place.device),
+        source,
         held_out,
         cells,
         training.weight,
@@ -220,7 +220,7 @@ def _encode(
     rows: Rows, *, schema: Schema, task: Task, settings: Settings, mean_weight: float
 ) -> tuple[Cells, TrainingRows]:
     cells = schema.locate(rows.columns)
-    return cells, to_tensors(rows, cells, schema, task, settings, mean_weight=mean_weight)
+    return cells, to_training_rows(rows, cells, schema, task, settings, mean_weight=mean_weight)
 
 
 def _baseline(rows: Rows, task: Task) -> Baseline:
@@ -232,37 +232,45 @@ def _baseline(rows: Rows, task: Task) -> Baseline:
     return Baseline.of_numbers(rows.target, weight, rows.offset, criterion=task.criterion, link=link)
 
 
-def place_fit(device: str, settings: Settings, inputs: Array, n_rows: int) -> Place:
+def place_fit(
+    parameters: Parameters, task: Task, settings: Settings, inputs: Array, n_rows: int, *, workers: Workers = ALONE
+) -> Place:
     """Return where to train, and say why."""
     n_features, n_slots, n_inputs = inputs.shape
-    work = estimate_work(settings.network, settings.training, shape=(n_features, n_slots, n_inputs), n_rows=n_rows)
-    place = choose_place(device, work=work, is_double=settings.dtype == torch.float64)
-    _LOG.info("training on %s: %s", place.device, place.reason)
+    place = choose_place(
+        parameters.engine,
+        parameters.device,
+        network=settings.network,
+        loss=task.loss,
+        workers=workers,
+        work=estimate_work(settings.network, settings.training, shape=(n_features, n_slots, n_inputs), n_rows=n_rows),
+        is_double=settings.dtype is np.float64,
+    )
+    _LOG.info("training by the engine %s on %s: %s", place.engine, place.device, place.reason)
     return place
 
 
-def to_tensors(
+def to_training_rows(
     rows: Rows, cells: Cells, schema: Schema, task: Task, settings: Settings, *, mean_weight: float
 ) -> TrainingRows:
     """Return rows as the network sees them: padded positions, targets on the scale of training, weights of mean one."""
     dtype = settings.dtype
-    position = padded_slots(schema)[cells.slot]
     scale, is_scaled = task.scale, task.loss.is_scaled
     if task.loss.has_classes:
-        target = torch.as_tensor(rows.target)
+        target = rows.target
     else:
         values = (rows.target - scale.base - scale.centre) / scale.unit if is_scaled else rows.target
-        target = torch.as_tensor(values, dtype=dtype)
+        target = values.astype(dtype)
     base = None
     if rows.offset is not None:
-        base = torch.as_tensor((rows.offset - scale.base) / scale.unit, dtype=dtype)
+        base = ((rows.offset - scale.base) / scale.unit).astype(dtype)
     if not is_scaled:  # the score of training starts at the prior
-        prior = torch.as_tensor(scale.centre, dtype=dtype).expand(len(rows), -1)
+        prior = np.tile(scale.centre.astype(dtype), (len(rows), 1))
         base = prior if base is None else base + prior
     return TrainingRows(
-        RowCells(torch.as_tensor(position), torch.as_tensor(cells.fraction, dtype=dtype)),
+        Cells(padded_slots(schema)[cells.slot], cells.fraction.astype(dtype)),
         target,
-        torch.as_tensor(rows.weight / mean_weight, dtype=dtype),
+        (rows.weight / mean_weight).astype(dtype),
         base,
-        None if rows.fold is None else torch.as_tensor(rows.fold),
+        rows.fold,
     )

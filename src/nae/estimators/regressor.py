@@ -13,7 +13,17 @@ from nae.encoding.kinds import FeatureTypes
 from nae.estimators.base import NAEEstimator
 from nae.estimators.docstrings import documented
 from nae.estimators.targets import NumberTarget, Target
-from nae.parameters import Device, Encoder, Gate, LossName, Normalization, NumberParameters, Parameters, Variant
+from nae.parameters import (
+    Device,
+    Encoder,
+    EngineName,
+    Gate,
+    LossName,
+    Normalization,
+    NumberParameters,
+    Parameters,
+    Variant,
+)
 from nae.quality import explained
 
 __all__ = ["NAERegressor"]
@@ -92,6 +102,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         device: Device = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self._store(locals())
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
+import numpy as np
 
 from nae.errors import ConfigError
 from nae.network import NetworkConfig
@@ -55,9 +55,9 @@ class Settings:
         return {"n_knots": self.n_knots, "n_levels": self.n_levels, "least_share": self.least_share}
 
     @property
-    def dtype(self) -> torch.dtype:
+    def dtype(self) -> type[np.floating]:
         """The precision of training."""
-        return torch.float64 if self.is_small else torch.float32
+        return np.float64 if self.is_small else np.float32
 
 
 def resolve(

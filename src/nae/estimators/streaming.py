@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from sklearn.utils import check_random_state
 
 from nae._typing import AnyArray, Array, IntArray
@@ -14,7 +13,7 @@ from nae.encoding import Category, Cells, Columns, Schema
 from nae.encoding.fingerprint import Fingerprint
 from nae.errors import ConfigError, DataError
 from nae.estimators.given import Given
-from nae.estimators.prepared import Origin, Prepared, place_fit, to_tensors
+from nae.estimators.prepared import Origin, Prepared, place_fit, to_training_rows
 from nae.estimators.reading import Expected, content_folds, random_folds, random_rows, warn_of_names, warn_of_rounding
 from nae.estimators.rows import Rows, Task
 from nae.estimators.settings import Settings
@@ -91,8 +90,8 @@ def _finish(plan: "_Plan", writer: "_Writer", validation: TrainingRows | None) -
     settings, survey, workers = plan.settings, plan.found.survey, plan.workers
     found = concatenate(writer.held_out) if writer.held_out else validation
     inputs = piecewise_inputs(plan.schema, settings.n_ramps)
-    place = place_fit(plan.given.parameters.device, settings, inputs, survey.n_rows)
-    own = CachedRows(writer.cache, writer.packing, place.device, slot_weight=plan.padded(writer.slot_weight))
+    place = place_fit(plan.given.parameters, plan.task, settings, inputs, survey.n_rows, workers=workers)
+    own = CachedRows(writer.cache, writer.packing, slot_weight=plan.padded(writer.slot_weight))
     source = own if workers.count == 1 else SharedRows(own, workers)
     sample = workers.gather(writer.sample())
     slot_weight = sum(workers.gather(writer.slot_weight))
@@ -103,7 +102,7 @@ def _finish(plan: "_Plan", writer: "_Writer", validation: TrainingRows | None) -
         plan.schema,
         inputs,
         source,
-        None if found is None else found.to(place.device),
+        found,
         Cells(np.concatenate([one[0] for one in sample]), np.concatenate([one[1] for one in sample])),
         np.concatenate([one[2] for one in sample]),
         place,
@@ -141,14 +140,14 @@ class WithSchema:
     def schema_in(inner: Checkpoints) -> Schema | None:
         """Return the schema of the latest checkpoint, if there is one."""
         state = inner.latest()
-        return None if state is None else Schema.from_dict(state.values["schema"], state.tensors["knots"].numpy())
+        return None if state is None else Schema.from_dict(state.values["schema"], state.arrays["knots"])
 
     def latest(self) -> RunState | None:
         return self.inner.latest()
 
     def save(self, state: RunState, epoch: Epoch) -> None:
-        tensors = {**state.tensors, "knots": torch.as_tensor(self.schema.knots)}
-        self.inner.save(RunState(tensors, {**state.values, "schema": self.schema.to_dict()}), epoch)
+        arrays = {**state.arrays, "knots": self.schema.knots}
+        self.inner.save(RunState(arrays, {**state.values, "schema": self.schema.to_dict()}), epoch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +185,7 @@ class _Plan:
 
     def encode(self, rows: Rows, cells: Cells) -> TrainingRows:
         """Return rows as training sees them."""
-        return to_tensors(rows, cells, self.schema, self.task, self.settings, mean_weight=self.mean_weight)
+        return to_training_rows(rows, cells, self.schema, self.task, self.settings, mean_weight=self.mean_weight)
 
     def count_training_rows(self) -> int:
         """Return how many rows are left if every chunk holds out its share, rounded as scikit-learn does."""
@@ -201,7 +200,7 @@ class _Plan:
         return Packing(
             n_features=len(self.schema),
             n_slots=max(feature.n_slots for feature in self.schema.features),
-            target=dtype if is_number else torch.int64,
+            target=dtype if is_number else np.int64,
             target_width=n_outputs if is_number else None,
             dtype=dtype,
             base_width=n_outputs if has_base else None,
@@ -280,11 +279,11 @@ class _Writer:
             folds = self._folds(rows, codes)
             rows = rows.with_folds(folds)
             self.fold_counts += np.bincount(folds, minlength=self.n_folds)
-        tensors = self.plan.encode(rows, cells)
+        encoded = self.plan.encode(rows, cells)
         weights = rows.weight
         if self.is_held_out and len(rows) > 1:
-            tensors, cells, weights = self._hold_out(tensors, cells, weights, codes)
-        self.cache.write(self.packing.pack(tensors), self.shuffler)
+            encoded, cells, weights = self._hold_out(encoded, cells, weights, codes)
+        self.cache.write(self.packing.pack(encoded), self.shuffler)
         self._remember(cells, weights)
         self.n_rows += len(rows)
 
@@ -296,18 +295,18 @@ class _Writer:
         return random_folds(self.n_folds or 1, codes, len(rows), self.random)
 
     def _hold_out(
-        self, tensors: TrainingRows, cells: Cells, weights: Array, codes: AnyArray | None
+        self, encoded: TrainingRows, cells: Cells, weights: Array, codes: AnyArray | None
     ) -> tuple[TrainingRows, Cells, Array]:
         settings = self.plan.settings
         held_out = random_rows(settings.validation_size, codes, len(weights), self.random)
         n_expected = math.ceil(self.plan.found.survey.n_rows * settings.validation_size)
         step = -(-n_expected // VALIDATION_ROWS) if self.cache.n_blocks > 1 else 1
         self.is_whole = step == 1
-        self.held_out.append(tensors.take(torch.as_tensor(held_out[::step])))
+        self.held_out.append(encoded.take(held_out[::step]))
         is_kept = np.ones(len(weights), dtype=bool)
         is_kept[held_out] = False
         kept = np.flatnonzero(is_kept)
-        return tensors.take(torch.as_tensor(kept)), cells.take(kept), weights[kept]
+        return encoded.take(kept), cells.take(kept), weights[kept]
 
     def _remember(self, cells: Cells, weights: Array) -> None:
         self.slot_weight += slot_weights(cells, weights, self.plan.schema.n_slots)

@@ -1,9 +1,21 @@
-"""Torch: the network that is trained, and the tables it leaves behind. Not imported after training."""
+"""Networks as numpy arrays: what an engine trains, and the tables that it leaves behind."""
 
 from nae.network.config import NetworkConfig
-from nae.network.encoders import ENCODERS, Evaluation
+from nae.network.encoders import ENCODERS, Encoder
+from nae.network.gates import GATES, Gate
 from nae.network.inputs import piecewise_inputs, quantile_inputs
-from nae.network.network import Network
-from nae.network.routed import Routed
+from nae.network.network import ADDITIONS, START, Network, draw_network
 
-__all__ = ["ENCODERS", "Evaluation", "Network", "NetworkConfig", "Routed", "piecewise_inputs", "quantile_inputs"]
+__all__ = [
+    "ADDITIONS",
+    "ENCODERS",
+    "GATES",
+    "START",
+    "Encoder",
+    "Gate",
+    "Network",
+    "NetworkConfig",
+    "draw_network",
+    "piecewise_inputs",
+    "quantile_inputs",
+]

@@ -1,31 +1,16 @@
 """What tables hold at slots that no row trains, such as *unseen*: the mean of those that rows do train.
 
-While a network is trained, rows for validation may hold what no training row does. They are judged by the padded tables
-of the network, filled by :func:`fill_padded`. The finished model has the tables of its schema, which also knows what
-a slot stands for; :func:`fill_table` fills these.
+While a network is trained, rows for validation may hold what no training row does. Each engine judges them by padded
+tables that it fills in the same way. The finished model has the tables of its schema, which also knows what a slot
+stands for; :func:`fill_table` fills these.
 """
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from nae._typing import Array
 from nae.encoding import Schema
 
-__all__ = ["fill_padded", "fill_table"]
-
-
-def fill_padded(table: Tensor, slot_weight: Tensor, has_no_input: Tensor) -> Tensor:
-    """Return padded tables (..., F * S, width) whose untrained slots hold the mean of their feature.
-
-    ``slot_weight`` (F, S) is how much of the training rows lies at each slot. A slot is untrained if no row lies there
-    and it ``has_no_input`` (F, S); the network gives the others a value of their own.
-    """
-    share = slot_weight / slot_weight.sum(dim=1, keepdim=True)
-    is_untrained = (slot_weight == 0) & has_no_input
-    own = table.unflatten(-2, slot_weight.shape)
-    mean = (share.unsqueeze(-1) * own).sum(dim=-2, keepdim=True)
-    return torch.where(is_untrained.unsqueeze(-1), mean, own).flatten(-3, -2)
+__all__ = ["fill_table"]
 
 
 def fill_table(table: Array, schema: Schema, slot_weight: Array, *, is_warm: bool = False) -> Array:

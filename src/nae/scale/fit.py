@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import torch
 
 from nae._optional import require
 from nae.errors import ConfigError, DataError, NAEError, did_you_mean
@@ -15,7 +14,6 @@ from nae.scale.rows import open_rows
 from nae.scale.shard import ShardFiles
 from nae.scanning.scan import Scan
 from nae.tables import TableModel
-from nae.training.workers import Together
 
 __all__ = ["fit_ray", "fit_worker"]
 
@@ -103,6 +101,9 @@ def fit_ray(
 
 def fit_worker(config: dict[str, Any]) -> None:
     """Fit together with the other workers of a run, and leave the model or the error in its storage."""
+    torch = require("torch", extra="scale")
+    from nae.engines.torch.together import Together
+
     train, workers = require("ray.train", extra="scale"), Together()
     device = require("ray.train.torch", extra="scale").get_device()  # workers on one machine see all its GPUs
     if device.type == "cuda":

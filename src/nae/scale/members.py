@@ -5,8 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-import torch
+import numpy as np
 
+from nae.engines import Place
 from nae.errors import ConfigError
 from nae.estimators import NAEClassifier, NAERegressor
 from nae.estimators.fitting import Fitted, Run, fit_model
@@ -16,7 +17,6 @@ from nae.scale.cluster import cause_of, connect
 from nae.scale.merge import merge_fits
 from nae.scanning.scan import Scan
 from nae.training import TrainingRows
-from nae.training.device import Place
 
 __all__ = ["fit_members"]
 
@@ -57,7 +57,7 @@ def fit_members(
     with connect(address) as ray:
         available = _read_resources(ray) if resources is None else resources
         device = "cuda" if available.get("gpu", 0) > 0 else "cpu"
-        train = partial(_train_apart, ray=ray, resources=resources, device=torch.device(device))
+        train = partial(_train_apart, ray=ray, resources=resources, device=device)
         estimator.fit_with(train, X, y, sample_weight=sample_weight, eval_set=eval_set, offset=offset)
     model = estimator.model_
     estimator.model_ = replace(model, training=replace(model.training, device=device))
@@ -65,14 +65,14 @@ def fit_members(
 
 
 def _train_apart(
-    prepared: Prepared, run: Run, *, ray: Any, resources: Mapping[str, float] | None, device: torch.device
+    prepared: Prepared, run: Run, *, ray: Any, resources: Mapping[str, float] | None, device: str
 ) -> Fitted:
     """Fit like ``fit_model``, with one job per member."""
     n_members, state = prepared.settings.network.n_members, prepared.state
     wanted = _share_out(_read_resources(ray), n_members) if resources is None else dict(resources)
     n_cpus, n_gpus = wanted.pop("cpu", 1), wanted.pop("gpu", 0)
     run = replace(run, n_jobs=run.n_jobs or max(1, int(n_cpus)))
-    shared = ray.put((replace(_move(prepared, torch.device("cpu")), state=None), run))  # all jobs need it
+    shared = ray.put((replace(prepared, state=None), run))  # all jobs need it
     job = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus, resources=wanted)(_train_member)
     jobs = [job.remote(shared, member, _own_state(state, member), device) for member in range(n_members)]
     try:
@@ -84,26 +84,19 @@ def _train_apart(
     return merge_fits(fits, prepared.cells, prepared.weights, has_own_rows=prepared.validation is None)
 
 
-def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None, device: torch.device) -> Fitted:
+def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None, device: str) -> Fitted:
     """Train one member on all rows except its fold, as a network with one member."""
     prepared, run = shared
-    prepared, settings = _move(prepared, device), prepared.settings
+    settings = prepared.settings
+    if device != "cpu":
+        prepared = replace(prepared, place=Place("torch", device, "where members are trained"))
     source = prepared.source
     if isinstance(source, TrainingRows) and source.fold is not None and settings.n_folds is not None:
         is_own = source.fold == member % settings.n_folds
-        prepared = replace(prepared, source=replace(source, fold=(~is_own).long()))  # member 0 is the only one there
+        # Member 0 is the only one there.
+        prepared = replace(prepared, source=replace(source, fold=(~is_own).astype(np.int64)))
     settings = replace(settings, network=replace(settings.network, n_members=1))
     return fit_model(replace(prepared, settings=settings, seed=prepared.seed + member, state=state), run)
-
-
-def _move(prepared: Prepared, device: torch.device) -> Prepared:
-    source, validation = prepared.source, prepared.validation
-    return replace(
-        prepared,
-        source=source.to(device) if isinstance(source, TrainingRows) else source,
-        validation=None if validation is None else validation.to(device),
-        place=Place(device, "where members are trained"),
-    )
 
 
 def _own_state(state: State | None, member: int) -> State | None:

@@ -52,6 +52,8 @@ class TrainingSummary:
     table_error: float | None = None
     """By how much the tables differ from the network they were read from, at most."""
     device: str | None = None
+    engine: str | None = None
+    """What computed the steps of training."""
     loss: str | None = None
     quantile: float | None = None
     tweedie_power: float | None = None
@@ -164,6 +166,7 @@ _RULES: dict[str, Rule] = {
     "validation_loss": _NUMBER_OR_NULL,
     "table_error": _NUMBER_OR_NULL,
     "device": _TEXT,
+    "engine": _TEXT,
     "loss": _TEXT,
     "quantile": _NUMBER,
     "tweedie_power": _NUMBER,

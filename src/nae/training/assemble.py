@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from nae._typing import Array, IntArray
 from nae.encoding import Cells, Schema
@@ -77,14 +76,14 @@ def assemble(
         schema=schema,
         experts=experts,
         gate=gate,
-        routing=network.routing.in_tables(network.config.n_active),
+        routing=network.routing,
         intercept=intercept,
         link=link,
         outputs=outputs,
         classes=classes,
     )
     model = _centre(model, cells, weights)
-    is_double = network.intercept.dtype == torch.float64 or scale.is_extreme
+    is_double = network.dtype == np.float64 or scale.is_extreme
     model = model if is_double else _to_single(model)
     if not all(np.isfinite(array).all() for array in (model.experts, model.intercept, model.gate.terms)):
         raise TrainingError(

@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from nae._typing import AnyArray, Array
 from nae.encoding import Cells
-from nae.network.cells import RowCells
 from nae.tables.model import TableModel
 from nae.training.assemble import Scale
 from nae.training.data import RowSource, Scored, TrainingRows
@@ -78,23 +76,22 @@ def _score(model: TableModel, rows: TrainingRows, loss: Loss, scale: Scale) -> A
     """Return the score of every row on the scale of training, (B, O), offset included."""
     score = np.empty((len(rows), model.n_outputs))
     nothing = np.zeros_like(scale.centre)
-    begin = torch.as_tensor(scale.centre, dtype=rows.weight.dtype).double().numpy()  # as rounded as the base it is in
+    begin: Array = scale.centre.astype(rows.weight.dtype).astype(np.float64)  # as rounded as the base it is in
     begin, centre = (nothing, scale.centre) if loss.is_scaled else (begin, nothing)
     for start in range(0, len(rows), _SCORED):
         part = slice(start, start + _SCORED)
-        cells = RowCells(rows.cells.slot[part], rows.cells.fraction[part])
-        found = model.decision_function(_cells(model, cells)).reshape(-1, model.n_outputs)
+        found = model.decision_function(_cells(model, rows.cells.take(part))).reshape(-1, model.n_outputs)
         score[part] = (found - centre) / scale.unit
         if rows.base is not None:
-            score[part] += rows.base[part].double().cpu().numpy() - begin
+            score[part] += rows.base[part].astype(np.float64) - begin
     return score
 
 
-def _cells(model: TableModel, cells: RowCells) -> Cells:
+def _cells(model: TableModel, cells: Cells) -> Cells:
     """Return the cells of training rows in the tables of the model, which are not padded."""
     longest = max(feature.n_slots for feature in model.schema.features)
     padding = np.arange(model.n_features) * longest - model.schema.offsets[:-1]
-    return Cells(cells.slot.cpu().numpy() - padding, cells.fraction.cpu().numpy())
+    return Cells(cells.slot - padding, cells.fraction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +106,7 @@ class _Rows:
     def total(self, summed: Callable[[Array, AnyArray, Array], Array]) -> Array:
         """Return the sum over all rows; ``summed`` gives that of a few, from their scores, targets and weights."""
         found = sum(summed(*few) for few in self._few())
-        return self.workers.total(torch.as_tensor(found, dtype=torch.float64)).numpy()
+        return np.asarray(self.workers.total(np.asarray(found, dtype=np.float64)))
 
     def _few(self) -> Iterator[tuple[Array, AnyArray, Array]]:
         for part in self.parts:

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable, Mapping
 
-from torch import Tensor
-
+from nae._typing import AnyArray
 from nae.training.history import Epoch
 
 __all__ = ["Best", "Snapshot"]
 
-Snapshot = Mapping[str, Tensor]
+Snapshot = Mapping[str, AnyArray]
 """The weights of a network and all else that it predicts by, by name."""
 
 _TOLERANCE = 0.02  # a model within this of the additivity asked for counts as having reached it

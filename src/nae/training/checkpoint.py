@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from torch import Tensor
+import numpy as np
+import safetensors
+import safetensors.numpy
 
 from nae._files import write_whole
-from nae._optional import require
+from nae._typing import AnyArray
 from nae.errors import FormatError
 from nae.training.history import Epoch
 
@@ -29,7 +31,7 @@ _KEY = "values"
 class RunState:
     """Everything a training needs to go on after an epoch."""
 
-    tensors: Mapping[str, Tensor]
+    arrays: Mapping[str, AnyArray]
     values: Mapping[str, Any]
     """JSON values."""
 
@@ -46,28 +48,26 @@ class Checkpoints(Protocol):
 
 def write_state(path: Path, state: RunState) -> None:
     """Write a state to a file, whole or not at all: the state before it is there until it is."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.tensors.items()}
-    content = require("safetensors.torch", extra="train").save(tensors, {_KEY: json.dumps(state.values)})
-    write_whole(path, content)
+    arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
+    write_whole(path, safetensors.numpy.save(arrays, {_KEY: json.dumps(state.values)}))
 
 
 def read_state(path: Path) -> RunState:
     """Read a state from a file."""
-    safetensors = require("safetensors", extra="train")
     try:
-        with safetensors.safe_open(path, "pt") as file:
+        with safetensors.safe_open(path, "np") as file:
             values = json.loads((file.metadata() or {})[_KEY])
             return RunState({name: file.get_tensor(name) for name in file.keys()}, values)  # noqa: SIM118
     except (KeyError, ValueError, safetensors.SafetensorError) as error:
         raise FormatError(f"{path} is not the state of a training ({error!r}).") from error
 
 
-def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors under longer names."""
-    return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
+def with_prefix(prefix: str, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Return arrays under longer names."""
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}
 
 
-def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors whose names begin with a prefix, without it."""
+def without_prefix(prefix: str, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Return the arrays whose names begin with a prefix, without it."""
     start = f"{prefix}/"
-    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}

@@ -6,17 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from nae.errors import TrainingError
-from nae.network import Network
 from nae.training.best import Best
 from nae.training.checkpoint import Checkpoints, RunState, with_prefix, without_prefix
 from nae.training.config import TrainingConfig
-from nae.training.data import RowSource, TrainingRows
-from nae.training.engine import Engine, choose_engine
+from nae.training.engine import Engine
 from nae.training.history import ASKED, Epoch, History
-from nae.training.losses import Loss
 from nae.training.progress import progress_bar
 from nae.training.schedule import SCHEDULES, Progress
 from nae.training.shrinkage import keep_share
@@ -29,30 +25,22 @@ _GAIN = 0.02  # standard errors of the validation loss that count as progress on
 
 
 def train(
-    network: Network,
-    rows: RowSource,
-    validation: TrainingRows | None,
-    loss: Loss,
+    engine: Engine,
     config: TrainingConfig,
     *,
-    generator: torch.Generator,
     callbacks: Sequence[Callback] = (),
     is_verbose: bool = False,
     workers: Workers = ALONE,
     checkpoints: Checkpoints | None = None,
-    engine: str = "torch",
 ) -> History:
-    """Train ``network`` in place and leave it at its best epoch; return what happened.
+    """Let an engine train, and leave it at its best epoch; return what happened.
 
-    If ``rows`` have folds, each member is validated on the rows it did not see, and ``validation`` is not needed.
     If there are several ``workers``, each calls this with the same network and its own share of every batch. If there
     are ``checkpoints``, training goes on from the last state, and every epoch that is looked at leaves one.
-    ``engine`` names who takes the steps: 'torch', 'native', or 'auto' for the faster one that can.
     """
-    kind = choose_engine(engine, network, loss, workers)
-    made = kind(network, rows, validation, loss, config, generator=generator, workers=workers)
-    run = _Run(made, config)
-    if network.start is not None:  # measured at the start, also where the training goes on from later
+    run = _Run(engine, config)
+    has_start = engine.network.start is not None
+    if has_start:  # measured at the start, also where the training goes on from later
         run.best.least_gain = _GAIN * (run.standard_error() or 0.0)
     run.go_on_from(checkpoints.latest() if checkpoints else None)
     started = time.monotonic() - (run.history[-1].seconds if len(run.history) else 0.0)
@@ -70,12 +58,12 @@ def train(
             if checkpoints and is_looked_at:
                 checkpoints.save(run.state(), epoch)
     run.finish()
-    if network.start is not None:
-        kept = keep_share(network, run.validate, least_gain=run.best.least_gain)
+    if has_start:
+        kept = keep_share(engine, run.validate, least_gain=run.best.least_gain)
         run.history.kept_share, run.history.kept_validation = kept
     run.history.stopped = run.history.stopped or "ran all epochs"
     run.history.standard_error = run.standard_error()
-    run.history.penalty = None if made.dial is None else made.dial.strength
+    run.history.penalty = None if engine.dial is None else engine.dial.strength
     return run.history
 
 
@@ -111,7 +99,7 @@ class _Run:
 
     def pass_by(self, number: int, loss: float, seconds: float) -> Epoch:
         """Record an epoch that nobody looked at; its additivity is a mean over the last batches."""
-        additivity = None if self.engine.dial is None else float(self.engine.dial.running)
+        additivity = None if self.engine.dial is None else self.engine.dial.running
         return self._record(Epoch(number, loss, None, additivity, seconds))
 
     def _record(self, epoch: Epoch) -> Epoch:
@@ -148,17 +136,18 @@ class _Run:
         return Progress(epoch, self.history.best_epoch, self.engine.n_steps)
 
     def finish(self) -> None:
-        """Leave the network at its best epoch."""
-        self.engine.finish(self.best.snapshot)
+        """Leave the engine at its best epoch."""
         if self.best.snapshot is None:
             self.history.best_epoch = len(self.history)
+        else:
+            self.engine.restore(self.best.snapshot)
 
     def state(self) -> RunState:
         """Return everything the run needs to go on after this epoch."""
         state = self.engine.state()
         values = {"best": self.best.value, "history": self.history.to_dict()}
-        tensors = with_prefix("best", self.best.snapshot or {})
-        return RunState({**state.tensors, **tensors}, {**state.values, **self.schedule.values(), **values})
+        arrays = with_prefix("best", self.best.snapshot or {})
+        return RunState({**state.arrays, **arrays}, {**state.values, **self.schedule.values(), **values})
 
     def go_on_from(self, state: RunState | None) -> None:
         """Take over a state; None is the beginning."""
@@ -168,7 +157,7 @@ class _Run:
         self.schedule.load(state.values)
         self.history = History.from_dict(state.values["history"])
         if state.values["best"] is not None:
-            self.best.value, self.best.snapshot = state.values["best"], without_prefix("best", state.tensors)
+            self.best.value, self.best.snapshot = state.values["best"], without_prefix("best", state.arrays)
 
 
 def _callback_that_stops(callbacks: Sequence[Callback], epoch: Epoch, n_epochs: int) -> str:

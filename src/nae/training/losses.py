@@ -1,28 +1,28 @@
-"""Losses: functions from score and target to a number per row and member, each with its link.
+"""Losses: what they are for, and their values, slopes and excesses in numpy. Engines have their own, with gradients.
 
-Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs. Each loss also has, in
-numpy, the *excess* of every row and how fast it grows with the score: the intercept of a finished model is the one at
-which the excess adds up to zero. The excess is prediction minus target if totals are to match, and otherwise the slope
-of the loss.
+Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs. The *excess* of a row
+tells how the intercept of a finished model is found: at the right one, it adds up to zero. It is prediction minus
+target if totals are to match, and otherwise the slope of the loss.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-import torch.nn.functional as fn
-from torch import Tensor
 
-from nae._typing import Array
+from nae._typing import AnyArray, Array
 from nae.errors import ConfigError, did_you_mean
 from nae.links import LINKS
 from nae.parameters import NumberParameters
 
-__all__ = ["LOSSES", "ROBUST", "Loss", "make_loss"]
+__all__ = ["LOSSES", "ROBUST", "Derivatives", "Loss", "make_loss"]
 
-
+Derivatives = tuple[Array, Array, Array]  # the loss, its slope in the score, and its curvature
+Formula = Callable[[Array, Array], Derivatives]  # score, target -> of every number
 Excess = Callable[[Array, Array], tuple[Array, Array]]  # score, target -> excess, slope; (B, O) each
+
+_LEAST_ERROR = 0.05  # where the slope of a loss is straight, a parabola of this width stands for it
+_LEAST_CURVATURE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -31,39 +31,63 @@ class Loss:
 
     name: str
     link: str
-    per_row: Callable[[Tensor, Tensor], Tensor]  # (B, O, M), target -> (B, M)
+    formula: Formula
     excess: Excess  # weighted, it adds up to zero once the model is balanced
     domain: str = "any"  # 'any', 'non-negative' or 'positive'
     is_scaled: bool = False  # the target is standardised
     option: tuple[str, float] | None = None  # its parameter, as the estimator calls it
     has_classes: bool = False  # the target is the number of a class, and every class has a score
 
+    def per_row(self, score: Array, target: Array) -> Array:
+        """Return the loss of every row and member, (B, O, M), target -> (B, M)."""
+        if self.has_classes:
+            return _cross_entropy(score, target)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(self.formula(score, target[..., None])[0].mean(axis=1))
 
-def _elementwise(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    def per_row(score: Tensor, target: Tensor) -> Tensor:
-        return function(score, target.unsqueeze(-1)).mean(dim=1)
+    def derivatives(self, score: Array, target: Array) -> tuple[Array, Array]:
+        """Return slope and curvature of every row's loss along each of its scores, (B, O, M).
 
-    return per_row
+        Where a loss of the distance to a number has a corner or a straight side, the curvature is that of a parabola
+        with the same slope. Classes are treated one by one.
+        """
+        if self.has_classes:
+            shares = _softmax(score)
+            slope = shares - (target[:, None] == np.arange(score.shape[1]))[..., None]
+            return slope, np.maximum(shares * (1 - shares), _LEAST_CURVATURE)
+        n_outputs = score.shape[1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            _, slope, curvature = self.formula(score, target[..., None])
+            slope, curvature = slope / n_outputs, curvature / n_outputs
+            if self.is_scaled:
+                distance = np.maximum(np.abs(score - target[..., None]), _LEAST_ERROR)
+                curvature = np.maximum(curvature, np.abs(slope) / distance)
+        return slope, np.maximum(curvature, _LEAST_CURVATURE)
 
 
-def _squared(score: Tensor, target: Tensor) -> Tensor:
-    return (score - target) ** 2
+def _squared(score: Array, target: Array) -> Derivatives:
+    error = score - target
+    return error**2, 2 * error, np.full_like(error, 2.0)
 
 
 def _residual(score: Array, target: Array) -> tuple[Array, Array]:
     return score - target, np.ones_like(score)
 
 
-def _absolute(score: Tensor, target: Tensor) -> Tensor:
-    return (score - target).abs()
+def _absolute(score: Array, target: Array) -> Derivatives:
+    error = score - target
+    return np.abs(error), np.sign(error), np.zeros_like(error)
 
 
-def _huber(delta: float) -> Callable[[Tensor, Tensor], Tensor]:
-    def loss(score: Tensor, target: Tensor) -> Tensor:
-        error = (score - target).abs()
-        return torch.where(error <= delta, 0.5 * error**2, delta * (error - 0.5 * delta))
+def _huber(delta: float) -> Formula:
+    def formula(score: Array, target: Array) -> Derivatives:
+        error = score - target
+        size = np.abs(error)
+        is_near = size <= delta
+        value = np.where(is_near, 0.5 * error**2, delta * (size - 0.5 * delta))
+        return value, np.clip(error, -delta, delta), is_near.astype(error.dtype)
 
-    return loss
+    return formula
 
 
 def _clipped(delta: float) -> Excess:
@@ -74,12 +98,13 @@ def _clipped(delta: float) -> Excess:
     return excess
 
 
-def _pinball(quantile: float) -> Callable[[Tensor, Tensor], Tensor]:
-    def loss(score: Tensor, target: Tensor) -> Tensor:
+def _pinball(quantile: float) -> Formula:
+    def formula(score: Array, target: Array) -> Derivatives:
         error = target - score
-        return torch.maximum(quantile * error, (quantile - 1) * error)
+        slope = 0.5 - quantile - 0.5 * np.sign(error)  # half-way where the error is zero
+        return np.maximum(quantile * error, (quantile - 1) * error), slope, np.zeros_like(error)
 
-    return loss
+    return formula
 
 
 def _above(quantile: float) -> Excess:
@@ -91,8 +116,9 @@ def _above(quantile: float) -> Excess:
     return excess
 
 
-def _poisson(score: Tensor, target: Tensor) -> Tensor:
-    return score.exp() - target * score
+def _poisson(score: Array, target: Array) -> Derivatives:
+    mean = np.exp(score)
+    return mean - target * score, mean - target, mean
 
 
 def _mean_excess(score: Array, target: Array) -> tuple[Array, Array]:
@@ -101,19 +127,23 @@ def _mean_excess(score: Array, target: Array) -> tuple[Array, Array]:
     return mean - target, mean
 
 
-def _gamma(score: Tensor, target: Tensor) -> Tensor:
-    return score + target * (-score).exp()
+def _gamma(score: Array, target: Array) -> Derivatives:
+    ratio = target * np.exp(-score)
+    return score + ratio, 1 - ratio, ratio
 
 
-def _tweedie(power: float) -> Callable[[Tensor, Tensor], Tensor]:
-    def loss(score: Tensor, target: Tensor) -> Tensor:
-        return ((2 - power) * score).exp() / (2 - power) - target * ((1 - power) * score).exp() / (1 - power)
+def _tweedie(power: float) -> Formula:
+    def formula(score: Array, target: Array) -> Derivatives:
+        above, below = np.exp((2 - power) * score), target * np.exp((1 - power) * score)
+        value = above / (2 - power) - below / (1 - power)
+        return value, above - below, (2 - power) * above - (1 - power) * below
 
-    return loss
+    return formula
 
 
-def _logistic(score: Tensor, target: Tensor) -> Tensor:
-    return fn.softplus(score) - target * score
+def _logistic(score: Array, target: Array) -> Derivatives:
+    chance = LINKS["logit"].inverse(score)
+    return np.logaddexp(0.0, score) - target * score, chance - target, chance * (1 - chance)
 
 
 def _probability_excess(score: Array, target: Array) -> tuple[Array, Array]:
@@ -121,9 +151,19 @@ def _probability_excess(score: Array, target: Array) -> tuple[Array, Array]:
     return chance - target, chance * (1 - chance)
 
 
-def _cross_entropy(score: Tensor, target: Tensor) -> Tensor:
-    n_members = score.shape[-1]
-    return fn.cross_entropy(score, target.unsqueeze(-1).expand(-1, n_members), reduction="none")
+def _cross_entropy(score: Array, target: AnyArray) -> Array:
+    most = score.max(axis=1)
+    log_total = most + np.log(np.exp(score - most[:, None]).sum(axis=1))
+    return np.asarray(log_total - np.take_along_axis(score, target[:, None, None], axis=1)[:, 0])
+
+
+def _softmax(score: Array) -> Array:
+    raised = np.exp(score - score.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _no_formula(score: Array, target: Array) -> Derivatives:
+    raise NotImplementedError("Classes are treated together, not one by one.")
 
 
 def _class_excess(score: Array, target: Array) -> tuple[Array, Array]:
@@ -154,35 +194,18 @@ def make_loss(
     if name == "huber" and not delta > 0:
         raise ConfigError(f"huber_delta must be positive; got {delta}.")
     made = {
-        "squared": Loss(name, "identity", _elementwise(_squared), _residual, is_scaled=True),
-        "absolute": Loss(name, "identity", _elementwise(_absolute), _above(0.5), is_scaled=True),
-        "huber": Loss(
-            name,
-            "identity",
-            _elementwise(_huber(delta)),
-            _clipped(delta),
-            is_scaled=True,
-            option=("huber_delta", delta),
-        ),
+        "squared": Loss(name, "identity", _squared, _residual, is_scaled=True),
+        "absolute": Loss(name, "identity", _absolute, _above(0.5), is_scaled=True),
+        "huber": Loss(name, "identity", _huber(delta), _clipped(delta), is_scaled=True, option=("huber_delta", delta)),
         "quantile": Loss(
-            name,
-            "identity",
-            _elementwise(_pinball(quantile)),
-            _above(quantile),
-            is_scaled=True,
-            option=("quantile", quantile),
+            name, "identity", _pinball(quantile), _above(quantile), is_scaled=True, option=("quantile", quantile)
         ),
-        "poisson": Loss(name, "log", _elementwise(_poisson), _mean_excess, domain="non-negative"),
-        "gamma": Loss(name, "log", _elementwise(_gamma), _mean_excess, domain="positive"),
+        "poisson": Loss(name, "log", _poisson, _mean_excess, domain="non-negative"),
+        "gamma": Loss(name, "log", _gamma, _mean_excess, domain="positive"),
         "tweedie": Loss(
-            name,
-            "log",
-            _elementwise(_tweedie(power)),
-            _mean_excess,
-            domain="non-negative",
-            option=("tweedie_power", power),
+            name, "log", _tweedie(power), _mean_excess, domain="non-negative", option=("tweedie_power", power)
         ),
-        "logistic": Loss(name, "logit", _elementwise(_logistic), _probability_excess),
-        "cross-entropy": Loss(name, "softmax", _cross_entropy, _class_excess, has_classes=True),
+        "logistic": Loss(name, "logit", _logistic, _probability_excess),
+        "cross-entropy": Loss(name, "softmax", _no_formula, _class_excess, has_classes=True),
     }
     return made[name]

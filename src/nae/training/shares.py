@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from nae._typing import Array
+from nae._typing import Array, IntArray
 from nae._words import counted
 from nae.errors import DataError
 from nae.training.data import RowSource, Scored, TrainingRows
@@ -41,13 +40,17 @@ class SharedRows:
     def window(self) -> TrainingRows:
         return self.own.window
 
+    @property
+    def n_moves(self) -> int:
+        return self.own.n_moves
+
     def __len__(self) -> int:
         return sum(self.counts)
 
-    def batches(self, n_batches: int, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    def batches(self, n_batches: int, batch_size: int, random: np.random.Generator) -> Iterator[IntArray]:
         """Yield this worker's part of every batch; ``batch_size`` counts the rows of all workers."""
         size = self.local_size(n_batches)
-        for part in self.own.batches(n_batches, size, generator):
+        for part in self.own.batches(n_batches, size, random):
             yield part[:size]
 
     def local_size(self, n_batches: int) -> int:
@@ -58,7 +61,7 @@ class SharedRows:
     def held_out(self, n_members: int) -> TrainingRows | None:
         return self.own.held_out(n_members)
 
-    def slot_weight(self, n_slots: int) -> Tensor:
+    def slot_weight(self, n_slots: int) -> Array:
         return self.own.slot_weight(n_slots)
 
     def whole(self) -> None:

@@ -10,11 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-import torch.nn.functional as fn
-from torch import Tensor
 
-from nae._typing import Array, BoolArray
+from nae._typing import Array, BoolArray, IntArray
 from nae.encoding import Feature, Number, Schema
 from nae.training.data import TrainingRows
 from nae.training.losses import Loss
@@ -30,41 +27,40 @@ _LEAST_SPREAD = 1e-6  # of a direction, beside the largest
 _PRIOR = 1e-4  # penalty of the intercept: it stays near that of all rows where a class is held out whole
 _MOST_STEPS, _MOST_HALVINGS = 12, 12
 _ENOUGH = 1e-10  # a step that lowers the objective by less is the last one
-_LEAST_ERROR, _LEAST_CURVATURE = 0.05, 1e-4
 
 
-def fit_start(rows: TrainingRows, schema: Schema, loss: Loss, *, own_fold: Tensor, n_slots: int) -> Tensor:
+def fit_start(rows: TrainingRows, schema: Schema, loss: Loss, *, own_fold: IntArray, n_slots: int) -> Array:
     """Return what the members start from, (F * S + 1, O, M); the last row is the intercept.
 
     A member is fitted without the rows of its fold. The penalties of lines and waves are those that predict best what
     members hold out. If all members hold out the same rows or none, the other rows are divided into parts for that.
     """
-    weight = rows.slot_weight(len(schema) * n_slots).double().view(len(schema), n_slots).numpy()
+    weight = rows.slot_weight(len(schema) * n_slots).reshape(len(schema), n_slots)
     design = _Design([_terms(feature, weight[i]) for i, feature in enumerate(schema.features)], rows, n_slots)
     columns = design.columns(rows)
-    folds, members = own_fold.unique(return_inverse=True)
-    is_out = torch.zeros(len(rows), 1, dtype=torch.bool) if rows.fold is None else rows.fold.unsqueeze(-1) == folds
+    folds, members = np.unique(own_fold, return_inverse=True)
+    is_out = np.zeros((len(rows), 1), dtype=bool) if rows.fold is None else rows.fold[:, None] == folds
     if is_out.shape[1] > 1:
         problems = _Problem(columns, rows, loss, ~is_out), _Problem(columns, rows, loss, is_out)
         return design.tables(_search(*problems, design.penalty)[0])[..., members]
-    kept = torch.nonzero(~is_out[:, 0]).flatten()
+    kept = np.flatnonzero(~is_out[:, 0])
     columns, rows = columns[kept], rows.take(kept)
-    is_part = _parts(rows).unsqueeze(-1) == torch.arange(_N_PARTS)
+    is_part = _parts(rows)[:, None] == np.arange(_N_PARTS)
     problems = _Problem(columns, rows, loss, ~is_part), _Problem(columns, rows, loss, is_part)
     guesses, penalty = _search(*problems, design.penalty)
-    everything = torch.ones(len(rows), 1, dtype=torch.bool)
-    found = _Problem(columns, rows, loss, everything).solve(penalty, guesses.mean(dim=-1, keepdim=True))
-    return design.tables(found).expand(-1, -1, len(own_fold))
+    everything = np.ones((len(rows), 1), dtype=bool)
+    found = _Problem(columns, rows, loss, everything).solve(penalty, guesses.mean(axis=-1, keepdims=True))
+    return np.repeat(design.tables(found), len(own_fold), axis=-1)
 
 
-def _parts(rows: TrainingRows) -> Tensor:
+def _parts(rows: TrainingRows) -> IntArray:
     """Return one of a few equal parts for every row. It depends on what the rows hold and not on their order."""
-    held = torch.cat([rows.cells.slot, rows.cells.fraction, rows.target.view(len(rows), -1)], dim=1)
+    held = np.concatenate([rows.cells.slot, rows.cells.fraction, rows.target.reshape(len(rows), -1)], axis=1)
     # Six digits: the last ones depend on how the weights were added up.
     written = [" ".join(f"{number:.6g}" for number in row) for row in held.tolist()]
     digests = [hashlib.blake2b(row.encode(), digest_size=8).digest() for row in written]
-    found = torch.empty(len(rows), dtype=torch.int64)
-    found[sorted(range(len(rows)), key=digests.__getitem__)] = torch.arange(len(rows)) % _N_PARTS
+    found = np.empty(len(rows), dtype=np.int64)
+    found[sorted(range(len(rows)), key=digests.__getitem__)] = np.arange(len(rows)) % _N_PARTS
     return found
 
 
@@ -112,145 +108,138 @@ class _Design:
 
     def __init__(self, terms: list[_Terms], rows: TrainingRows, n_slots: int) -> None:
         self.n_slots = n_slots
-        self.slot_values = [torch.as_tensor(each.table) for each in terms]
-        self.is_wave = torch.as_tensor(np.concatenate([each.is_wave for each in terms]))
-        values, weight = self._values(rows), rows.weight.double().unsqueeze(-1)
-        self.centre = (weight * values).sum(dim=0) / weight.sum()
-        scaled = (values - self.centre) * weight.sqrt()
+        self.slot_values = [each.table for each in terms]
+        self.is_wave = np.concatenate([each.is_wave for each in terms])
+        values, weight = self._values(rows), rows.weight.astype(np.float64)[:, None]
+        self.centre = (weight * values).sum(axis=0) / weight.sum()
+        scaled = (values - self.centre) * np.sqrt(weight)
         self.turns = [_directions(scaled[:, group]) for group in (~self.is_wave, self.is_wave)]
 
-    def columns(self, rows: TrainingRows) -> Tensor:
+    def columns(self, rows: TrainingRows) -> Array:
         """Return a column of ones, then the position of every row along the directions of lines and of waves."""
         values = self._values(rows) - self.centre
         lines, waves = values[:, ~self.is_wave] @ self.turns[0], values[:, self.is_wave] @ self.turns[1]
-        return torch.cat([torch.ones(len(values), 1, dtype=values.dtype), lines, waves], dim=1)
+        return np.concatenate([np.ones((len(values), 1)), lines, waves], axis=1)
 
-    def penalty(self, line: float, wave: float) -> Tensor:
+    def penalty(self, line: float, wave: float) -> Array:
         """Return the penalty of every column."""
         n_lines, n_waves = (turn.shape[1] for turn in self.turns)
-        return torch.tensor([_PRIOR, *[line] * n_lines, *[wave] * n_waves], dtype=torch.float64)
+        return np.array([_PRIOR, *[line] * n_lines, *[wave] * n_waves])
 
-    def tables(self, coefficients: Tensor) -> Tensor:
+    def tables(self, coefficients: Array) -> Array:
         """Return the effect of every padded slot, then the intercept, (F * S + 1, O, M)."""
         n_lines = self.turns[0].shape[1]
-        own = torch.zeros(len(self.is_wave), *coefficients.shape[1:], dtype=coefficients.dtype)
-        own[~self.is_wave] = torch.einsum("pd,dom->pom", self.turns[0], coefficients[1 : 1 + n_lines])
-        own[self.is_wave] = torch.einsum("pd,dom->pom", self.turns[1], coefficients[1 + n_lines :])
-        parts = own.split([values.shape[1] for values in self.slot_values])
-        effects = [torch.einsum("sp,pom->som", *pair) for pair in zip(self.slot_values, parts, strict=True)]
-        padded = [fn.pad(effect, (0, 0, 0, 0, 0, self.n_slots - len(effect))) for effect in effects]
-        intercept = coefficients[0] - torch.einsum("p,pom->om", self.centre, own)
-        return torch.cat([*padded, intercept.unsqueeze(0)])
+        own = np.zeros((len(self.is_wave), *coefficients.shape[1:]))
+        own[~self.is_wave] = np.tensordot(self.turns[0], coefficients[1 : 1 + n_lines], axes=1)
+        own[self.is_wave] = np.tensordot(self.turns[1], coefficients[1 + n_lines :], axes=1)
+        found = np.zeros((len(self.slot_values) * self.n_slots + 1, *coefficients.shape[1:]))
+        at = 0
+        for i, values in enumerate(self.slot_values):
+            first = i * self.n_slots
+            found[first : first + len(values)] = np.tensordot(values, own[at : at + values.shape[1]], axes=1)
+            at += values.shape[1]
+        found[-1] = coefficients[0] - np.tensordot(self.centre, own, axes=1)
+        return found
 
-    def _values(self, rows: TrainingRows) -> Tensor:
-        slots, fractions = rows.cells.slot, rows.cells.fraction.double().unsqueeze(-1)
+    def _values(self, rows: TrainingRows) -> Array:
+        slots, fractions = rows.cells.slot, rows.cells.fraction.astype(np.float64)[..., None]
         found = []
         for i, values in enumerate(self.slot_values):
             at = slots[:, i] - i * self.n_slots
-            upper = at + (fractions[:, i, 0] > 0)
-            found.append(torch.lerp(values[at], values[upper], fractions[:, i]))
-        return torch.cat(found, dim=1)
+            lower, upper = values[at], values[at + (fractions[:, i, 0] > 0)]
+            found.append(lower + fractions[:, i] * (upper - lower))
+        return np.concatenate(found, axis=1)
 
 
-def _directions(values: Tensor) -> Tensor:
+def _directions(values: Array) -> Array:
     """Return an orthonormal basis of the space that the columns span, the widest directions first.
 
     The penalty is the same in all directions, so the basis changes nothing, and few rows span few directions.
     """
     if values.shape[1] == 0:
-        return values.new_zeros(0, 0)
-    _, sizes, turn = torch.linalg.svd(values, full_matrices=False)
+        return np.zeros((0, 0))
+    _, sizes, turn = np.linalg.svd(values, full_matrices=False)
     n_kept = int((sizes > _LEAST_SPREAD * sizes[0]).sum())
-    directions: Tensor = turn[: min(n_kept, _MOST_DIRECTIONS)].T
-    return directions
+    return np.asarray(turn[: min(n_kept, _MOST_DIRECTIONS)].T)
 
 
 class _Problem:
     """A penalised loss over several choices of the rows at once."""
 
-    def __init__(self, columns: Tensor, rows: TrainingRows, loss: Loss, is_counted: Tensor) -> None:
+    def __init__(self, columns: Array, rows: TrainingRows, loss: Loss, is_counted: BoolArray) -> None:
         self.columns, self.loss = columns, loss
-        self.target = rows.target.double() if rows.target.is_floating_point() else rows.target
-        self.base = None if rows.base is None else rows.base.double().unsqueeze(-1)
-        self.weight = rows.weight.double().unsqueeze(-1) * is_counted  # (B, C)
+        self.target = rows.target if loss.has_classes else rows.target.astype(np.float64)
+        self.base = None if rows.base is None else rows.base.astype(np.float64)[..., None]
+        self.weight = rows.weight.astype(np.float64)[:, None] * is_counted  # (B, C)
         self.n_outputs = rows.target.shape[1] if rows.base is None else rows.base.shape[1]
 
-    def loss_of(self, coefficients: Tensor) -> float:
+    def loss_of(self, coefficients: Array) -> float:
         """Return the mean loss over the rows of all choices."""
         losses = self.loss.per_row(self._score(coefficients), self.target)
         return float((losses * self.weight).sum() / self.weight.sum())
 
-    def solve(self, penalty: Tensor, guess: Tensor | None) -> Tensor:
+    def solve(self, penalty: Array, guess: Array | None) -> Array:
         """Return the coefficients (column, O, C) of the least penalised loss, by Newton's steps with halving."""
         n_columns, n_choices = self.columns.shape[1], self.weight.shape[1]
-        found = guess if guess is not None else self.columns.new_zeros(n_columns, self.n_outputs, n_choices)
+        found = guess if guess is not None else np.zeros((n_columns, self.n_outputs, n_choices))
         value = self._objective(found, penalty)
         for _ in range(_MOST_STEPS):
             step = self._newton_step(found, penalty)
-            size = torch.ones_like(value)
+            size = np.ones_like(value)
             for _ in range(_MOST_HALVINGS):
                 moved = found - size * step
                 lowered = value - self._objective(moved, penalty)
-                if bool((lowered >= 0).all()):
+                if (lowered >= 0).all():
                     break
-                size = torch.where(lowered >= 0, size, size / 2)
+                size = np.where(lowered >= 0, size, size / 2)
             is_better = lowered > 0
-            found = torch.where(is_better, moved, found)
-            value = torch.where(is_better, value - lowered, value)
-            if float(torch.where(is_better, lowered, 0.0).max()) < _ENOUGH:
+            found = np.where(is_better, moved, found)
+            value = np.where(is_better, value - lowered, value)
+            if np.where(is_better, lowered, 0.0).max() < _ENOUGH:
                 break
         return found
 
-    def _newton_step(self, found: Tensor, penalty: Tensor) -> Tensor:
-        slope, curvature = _derivatives(self.loss, self._score(found), self.target)
-        weight = self._shares.unsqueeze(1)
-        gradient = torch.einsum("bp,boc->ocp", self.columns, slope * weight)
-        gradient = gradient + (penalty.view(-1, 1, 1) * found).permute(1, 2, 0)
-        bent = torch.einsum("boc,bp->ocpb", curvature * weight, self.columns)
-        matrix = bent @ self.columns + torch.diag(penalty)
-        root, _ = torch.linalg.cholesky_ex(matrix)  # no numbers where it overflows
-        step: Tensor = torch.cholesky_solve(gradient.unsqueeze(-1), root).squeeze(-1)
-        return step.permute(2, 0, 1)
+    def _newton_step(self, found: Array, penalty: Array) -> Array:
+        slope, curvature = self.loss.derivatives(self._score(found), self.target)  # (B, O, C)
+        weight = self._shares[:, None]
+        gradient = np.tensordot(self.columns, slope * weight, axes=(0, 0)) + penalty[:, None, None] * found
+        step = np.empty_like(found)
+        for o, c in np.ndindex(found.shape[1:]):
+            matrix = (self.columns.T * (curvature[:, o, c] * weight[:, 0, c])) @ self.columns + np.diag(penalty)
+            step[:, o, c] = _solve(matrix, gradient[:, o, c])
+        return step
 
-    def _objective(self, coefficients: Tensor, penalty: Tensor) -> Tensor:
+    def _objective(self, coefficients: Array, penalty: Array) -> Array:
         losses = self.loss.per_row(self._score(coefficients), self.target)
-        size = (penalty.view(-1, 1, 1) * coefficients**2).sum(dim=(0, 1))
-        return (losses * self._shares).sum(dim=0) + 0.5 * size
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = (penalty[:, None, None] * coefficients**2).sum(axis=(0, 1))
+            return np.asarray((losses * self._shares).sum(axis=0) + 0.5 * size)
 
     @property
-    def _shares(self) -> Tensor:
-        return self.weight / self.weight.sum(dim=0)
+    def _shares(self) -> Array:
+        return np.asarray(self.weight / self.weight.sum(axis=0))
 
-    def _score(self, coefficients: Tensor) -> Tensor:
-        score = torch.einsum("bp,poc->boc", self.columns, coefficients)
+    def _score(self, coefficients: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            score = np.tensordot(self.columns, coefficients, axes=1)
         return score if self.base is None else score + self.base
 
 
-def _derivatives(loss: Loss, score: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return slope and curvature of every row's loss along each of its scores, (B, O, M).
+def _solve(matrix: Array, gradient: Array) -> Array:
+    """Return the solution for a positive definite matrix; no numbers where it overflows."""
+    if not np.isfinite(matrix).all():
+        return np.full_like(gradient, np.nan)
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-    Where a loss of the distance to a number has a corner or a straight side, the curvature is that of a parabola with
-    the same slope. Classes are treated one by one.
-    """
-    if loss.has_classes:
-        shares = score.softmax(dim=1)
-        slope = shares - fn.one_hot(target, score.shape[1]).unsqueeze(-1)
-        return slope, (shares * (1 - shares)).clamp(min=_LEAST_CURVATURE)
-    with torch.enable_grad():
-        moving = score.detach().requires_grad_()
-        (slope,) = torch.autograd.grad(loss.per_row(moving, target).sum(), moving, create_graph=True)
-        curvature = torch.zeros_like(score)
-        if slope.requires_grad:
-            (curvature,) = torch.autograd.grad(slope.sum(), moving)
-    if loss.is_scaled:
-        distance = (score - target.unsqueeze(-1)).abs().clamp(min=_LEAST_ERROR)
-        curvature = torch.maximum(curvature, slope.detach().abs() / distance)
-    return slope.detach(), curvature.clamp(min=_LEAST_CURVATURE)
+    try:
+        return np.asarray(cho_solve(cho_factor(matrix, lower=True, check_finite=False), gradient, check_finite=False))
+    except LinAlgError:
+        return np.full_like(gradient, np.nan)
 
 
-def _search(training: _Problem, judges: _Problem, penalty: Callable[[float, float], Tensor]) -> tuple[Tensor, Tensor]:
+def _search(training: _Problem, judges: _Problem, penalty: Callable[[float, float], Array]) -> tuple[Array, Array]:
     """Return the best coefficients and their penalties; the penalties of lines and waves are searched in turn."""
-    solved: dict[tuple[int, int], Tensor] = {}
+    solved: dict[tuple[int, int], Array] = {}
     losses: dict[tuple[int, int], float] = {}
 
     def look(at: tuple[int, int], guess: tuple[int, int] | None) -> float:

@@ -19,7 +19,7 @@ from nae.tuning.trials import Trial
 __all__ = ["PASSING", "Measured", "TuningProblem", "evaluate", "measure"]
 
 
-PASSING = frozenset({"callbacks", "verbose", "n_jobs", "device"})
+PASSING = frozenset({"callbacks", "verbose", "n_jobs", "device", "engine"})
 """Parameters that change nothing in what is learned."""
 _OWN = PASSING | {"n_members", "random_state", "warm_start"}  # and those a search has settings of its own for
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Dropped", "count_kept", "drop"]
+from nae.training.dropout import CHANCES, count_kept
 
-_CHANCES = 256  # a byte decides whether a weight is kept: eight of them from one word
+__all__ = ["Dropped", "drop"]
 
 
 def _signed(word: int) -> int:
@@ -38,14 +38,9 @@ class Dropped:
 def drop(shape: torch.Size, share: float, counter: Tensor) -> Dropped | None:
     """Draw which weights are dropped: ``share`` of them, rounded to a 256th. Return None if that is none of them."""
     n_kept = count_kept(share)
-    if n_kept == _CHANCES:
+    if n_kept == CHANCES:
         return None
-    return Dropped((_random_bytes(shape.numel(), counter) < n_kept).view(shape), _CHANCES / n_kept)
-
-
-def count_kept(share: float) -> int:
-    """Return how many of 256 weights are kept where a share of them is dropped."""
-    return max(1, round(_CHANCES * (1 - share)))
+    return Dropped((_random_bytes(shape.numel(), counter) < n_kept).view(shape), CHANCES / n_kept)
 
 
 def _random_bytes(n: int, counter: Tensor) -> Tensor:

@@ -5,25 +5,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from nae._processes import count_threads
 from nae._typing import AnyArray, IntArray
+from nae.engines.native.inputs import find_slots, make_inputs, make_shape, make_table, why_not
 from nae.errors import ConfigError
 from nae.native import BLOCKS, Core, Table, Values
 from nae.native import Tensor as Part
-from nae.network import Network
+from nae.network import START, Network
+from nae.training import Job
 from nae.training.averaging import share_of_step
 from nae.training.best import Snapshot
 from nae.training.checkpoint import RunState, with_prefix, without_prefix
 from nae.training.config import TrainingConfig
-from nae.training.data import RowSource, TrainingRows, own_folds
-from nae.training.dial import Dial, make_dial
+from nae.training.data import own_folds
+from nae.training.dial import DialState, make_dial
 from nae.training.judging import Verdict, measured_rows
-from nae.training.losses import Loss
-from nae.training.native_inputs import find_slots, make_inputs, make_shape, make_table, why_not
 from nae.training.slots import mean_slot_weight
-from nae.training.workers import ALONE, Workers
 
 __all__ = ["NativeEngine"]
 
@@ -45,99 +43,86 @@ _FIRST_WEIGHTS = "trunk.blocks.0.weight"
 class NativeEngine:
     """Steps by the native core, which holds the weights; the network receives them when they are asked for."""
 
-    def __init__(
-        self,
-        network: Network,
-        rows: RowSource,
-        validation: TrainingRows | None,
-        loss: Loss,
-        config: TrainingConfig,
-        *,
-        generator: torch.Generator,
-        workers: Workers = ALONE,
-        instructions: str = "best",
-    ) -> None:
-        if missing := why_not(network, loss, workers):
+    def __init__(self, job: Job, *, instructions: str = "best") -> None:
+        network, rows, config, loss = job.network, job.rows, job.config, job.loss
+        if missing := why_not(network.config, loss, job.workers):
             raise ConfigError(f"engine='native' cannot train this: {missing}. Use engine='auto'.")
-        self.network, self.rows, self.config, self.generator, self.workers = network, rows, config, generator, workers
+        self.given, self.rows, self.config, self.random = network, rows, config, job.random
         self.n_batches = max(1, round(len(rows) / config.batch_size))
         self.batch_size = len(rows) // self.n_batches
         self.n_steps = 0
-        self.dial: Dial | None = make_dial(network, config)
-        self.noise = 0 if network.noise is None else int(network.noise)
-        n_members = network.config.n_members
-        own_fold = own_folds(n_members, config.n_folds)
-        weight = mean_slot_weight(network, rows, workers).numpy()
-        self.slots = find_slots(network.inputs.numpy(), weight)
-        shape = make_shape(network, loss, config, self.dial, batch_size=self.batch_size)
+        self.dial: DialState | None = make_dial(network.config, config)
+        self.noise = network.noise
+        own_fold = own_folds(network.config.n_members, config.n_folds)
+        weight = mean_slot_weight(network, rows, job.workers)
+        self.slots = find_slots(network.inputs, weight)
+        n_threads = job.n_threads or count_threads()
+        shape = make_shape(job, self.dial, batch_size=self.batch_size, n_threads=n_threads)
         self.core = Core(replace(shape, instructions=instructions), make_inputs(network, self.slots, weight, own_fold))
         self.parameters = _Parameters(network, self.core, config)
-        self.parameters.take(network.state_dict())
-        self.judged_by = _NativeJudge(self, rows, validation, own_fold)
+        self.parameters.take(network.arrays)
+        self.judged_by = _NativeJudge(self, job, own_fold)
         self.is_judged = self.judged_by.rows is not None
         whole = rows.whole()
         self._table = None if whole is None else make_table(whole, self.slots)
-        self._is_finished = False
         self._step_seconds = _PIECE_SECONDS  # one step at first
         self._put_dial()
+
+    @property
+    def network(self) -> Network:
+        return self.given.with_arrays(self.snapshot())
 
     def train_epoch(self, rate: Callable[[int], float]) -> float:
         losses = [self._train(table, order, rate) for table, order in self._pieces()]
         return float(np.concatenate(losses).mean())
 
     def judge(self) -> Verdict | None:
-        if self._is_finished:  # what is judged is the network, which others may have changed
-            self.parameters.take(self.network.state_dict())
         return self.judged_by.judge()
 
     def additivity(self) -> float | None:
         if self.dial is None:
             return None
         found = self.judged_by.additivity()
-        return float(self.dial.running) if found is None else found
+        return self.dial.running if found is None else found
 
     def snapshot(self) -> Snapshot:
-        others = {name: tensor.detach().clone() for name, tensor in self.network.state_dict().items()}
-        return others | self.parameters.kept()
+        return {**self.given.arrays, **self.parameters.kept()}
 
     def restore(self, snapshot: Snapshot) -> None:
         self.parameters.take(snapshot)
 
-    def finish(self, snapshot: Snapshot | None) -> None:
-        self.network.load_state_dict(dict(self.snapshot() if snapshot is None else snapshot))
-        self.network.eval()
-        self._is_finished = True
-
     def state(self) -> RunState:
-        network = dict(self.network.state_dict()) | self.parameters.values(Values.WEIGHTS)
-        tensors = with_prefix("network", network) | with_prefix("optimiser", self.parameters.moments(self.n_steps))
-        tensors["generator"] = self.generator.get_state()
+        network = {**self.given.arrays, **self.parameters.values(Values.WEIGHTS)}
+        arrays = with_prefix("network", network) | with_prefix("optimiser", self.parameters.moments(self.n_steps))
         if self.config.averaged_steps:
-            tensors |= with_prefix("mean", self.parameters.by_position(Values.MEANS))
-        if self.network.noise is not None:
-            tensors["noise"] = torch.tensor(self.noise)
+            arrays |= with_prefix("mean", self.parameters.by_position(Values.MEANS))
+        if self.given.config.expert_dropout:
+            arrays["noise"] = np.array(self.noise)
         if self.dial is not None:
-            tensors |= with_prefix("dial", self.dial.tensors())
-        return RunState(tensors, {"n_steps": self.n_steps})
+            arrays |= with_prefix("dial", self.dial.arrays())
+        return RunState(arrays, {"n_steps": self.n_steps, "random": self.random.bit_generator.state})
 
     def load(self, state: RunState) -> None:
-        self.parameters.take(without_prefix("network", state.tensors))
-        self.parameters.take_moments(without_prefix("optimiser", state.tensors))
-        self.generator.set_state(state.tensors["generator"].cpu())
+        self.parameters.take(without_prefix("network", state.arrays))
+        self.parameters.take_moments(without_prefix("optimiser", state.arrays))
+        self.random.bit_generator.state = state.values["random"]
         if self.config.averaged_steps:
-            self.parameters.take_means(without_prefix("mean", state.tensors))
-        if self.network.noise is not None:
-            self.noise = int(state.tensors["noise"])
+            self.parameters.take_means(without_prefix("mean", state.arrays))
+        if self.given.config.expert_dropout:
+            self.noise = int(state.arrays["noise"])
         if self.dial is not None:
-            self.dial.load(without_prefix("dial", state.tensors))
+            self.dial.load(without_prefix("dial", state.arrays))
             self._put_dial()
         self.n_steps = state.values["n_steps"]
 
+    def close(self) -> None:
+        """Nothing is held besides memory."""
+
     def _pieces(self) -> Iterator[tuple[Table, IntArray]]:
         """Yield rows with batches of them, (step, B), until an epoch is over."""
-        batches = self.rows.batches(self.n_batches, self.batch_size, self.generator)
+        batches = self.rows.batches(self.n_batches, self.batch_size, self.random)
         if self._table is not None:
-            yield self._table, np.stack([part.numpy() for part in batches])
+            yield self._table, np.stack(list(batches))
             return
         here = np.arange(self.batch_size)[None]
         for part in batches:  # the window holds these rows until the next batch
@@ -157,20 +142,18 @@ class NativeEngine:
             self.noise += len(piece) * self._words_per_step
             at += len(piece)
         if self.dial is not None:
-            log_gamma, running = self.core.dial
-            self.dial.log_gamma.fill_(log_gamma)
-            self.dial.running.fill_(running)
+            self.dial.log_gamma, self.dial.running = self.core.dial
         return np.concatenate(losses)
 
     @property
     def _words_per_step(self) -> int:
-        config = self.network.config
-        n_bytes = self.batch_size * config.n_experts * self.network.n_features * config.n_members
-        return -(-n_bytes // 8) if self.network.noise is not None else 0
+        config = self.given.config
+        n_bytes = self.batch_size * config.n_experts * self.given.n_features * config.n_members
+        return -(-n_bytes // 8) if config.expert_dropout else 0
 
     def _put_dial(self) -> None:
         if self.dial is not None:
-            self.core.dial = float(self.dial.log_gamma), float(self.dial.running)
+            self.core.dial = self.dial.log_gamma, self.dial.running
 
 
 class _Parameters:
@@ -182,50 +165,50 @@ class _Parameters:
 
     def __init__(self, network: Network, core: Core, config: TrainingConfig) -> None:
         self.core, self.config = core, config
-        self.shapes = {name: each.shape for name, each in network.named_parameters()}
+        self.shapes = {name: array.shape for name, array in network.arrays.items() if name != START}
         self.is_trained = {name: network.config.n_experts > 1 or not name.startswith("gate.") for name in self.shapes}
-        self.dtype = network.intercept.dtype
-        self._given: dict[str, Tensor] = {}
+        self.dtype = network.dtype
+        self._given: dict[str, AnyArray] = {}
         self._idle = self._idle_mean = 1.0
 
-    def take(self, tensors: Mapping[str, Tensor]) -> None:
+    def take(self, arrays: Mapping[str, AnyArray]) -> None:
         """Take weights over, and begin the running mean at them."""
-        self._given = {name: tensors[name].detach().clone() for name in self.shapes}
+        self._given = {name: np.array(arrays[name]) for name in self.shapes}
         self._idle = self._idle_mean = 1.0
-        for name, tensor in self._given.items():
-            self._set(Values.WEIGHTS, name, tensor)
+        for name, array in self._given.items():
+            self._set(Values.WEIGHTS, name, array)
         self.core.restart_mean()
 
-    def take_means(self, tensors: Mapping[str, Tensor]) -> None:
+    def take_means(self, arrays: Mapping[str, AnyArray]) -> None:
         """Take running means over, by position."""
         for at, name in enumerate(self.shapes):
-            self._set(Values.MEANS, name, tensors[str(at)])
+            self._set(Values.MEANS, name, arrays[str(at)])
 
-    def take_moments(self, tensors: Mapping[str, Tensor]) -> None:
+    def take_moments(self, arrays: Mapping[str, AnyArray]) -> None:
         """Take what the optimiser knows over; what is missing stays as it is."""
         names = list(self.shapes)
-        for key, tensor in tensors.items():
+        for key, array in arrays.items():
             at, kind = key.split("/")
             if kind in _MOMENTS:
-                self._set(_MOMENTS[kind], names[int(at)], tensor)
+                self._set(_MOMENTS[kind], names[int(at)], array)
 
-    def values(self, kind: Values) -> dict[str, Tensor]:
+    def values(self, kind: Values) -> dict[str, AnyArray]:
         """Return numbers of all parameters by name."""
         return {name: self._get(kind, name) for name in self.shapes}
 
-    def by_position(self, kind: Values) -> dict[str, Tensor]:
+    def by_position(self, kind: Values) -> dict[str, AnyArray]:
         """Return numbers of all parameters by position."""
-        return {str(at): tensor for at, tensor in enumerate(self.values(kind).values())}
+        return {str(at): array for at, array in enumerate(self.values(kind).values())}
 
-    def kept(self) -> dict[str, Tensor]:
+    def kept(self) -> dict[str, AnyArray]:
         """Return the weights that are judged and kept."""
         return self.values(Values.MEANS if self.config.averaged_steps else Values.WEIGHTS)
 
-    def moments(self, n_steps: int) -> dict[str, Tensor]:
+    def moments(self, n_steps: int) -> dict[str, AnyArray]:
         """Return what the optimiser knows, by position and name."""
         found = {}
         for at, name in enumerate(self.shapes):
-            found[f"{at}/step"] = torch.tensor(float(n_steps if self.is_trained[name] else 0))
+            found[f"{at}/step"] = np.array(n_steps if self.is_trained[name] else 0, dtype=np.float32)
             found |= {f"{at}/{moment}": self._get(kind, name) for moment, kind in _MOMENTS.items()}
         return found
 
@@ -237,15 +220,15 @@ class _Parameters:
                 share = share_of_step(step, self.config.averaged_steps)
                 self._idle_mean += share * (self._idle - self._idle_mean)
 
-    def _set(self, kind: Values, name: str, tensor: Tensor) -> None:
-        self.core.set(kind, _part(name), tensor.to(self.dtype).numpy())
+    def _set(self, kind: Values, name: str, array: AnyArray) -> None:
+        self.core.set(kind, _part(name), np.asarray(array, dtype=self.dtype))
 
-    def _get(self, kind: Values, name: str) -> Tensor:
-        found = torch.zeros(self.shapes[name], dtype=self.dtype)
+    def _get(self, kind: Values, name: str) -> AnyArray:
+        found = np.zeros(self.shapes[name], dtype=self.dtype)
         if kind in (Values.WEIGHTS, Values.MEANS):
             factor = self._idle if kind == Values.WEIGHTS else self._idle_mean
-            found = self._given[name] * factor if name == _FIRST_WEIGHTS else self._given[name].clone()
-        self.core.get(kind, _part(name), found.numpy())
+            found = self._given[name] * self.dtype.type(factor if name == _FIRST_WEIGHTS else 1)
+        self.core.get(kind, _part(name), found)
         return found
 
 
@@ -260,10 +243,10 @@ def _part(name: str) -> int:
 class _NativeJudge:
     """Rows to judge by, scored by the core: given ones by all members' mean, held-out ones by who holds them out."""
 
-    def __init__(self, engine: NativeEngine, rows: RowSource, given: TrainingRows | None, own_fold: Tensor) -> None:
-        self.engine, self.is_given = engine, given is not None
+    def __init__(self, engine: NativeEngine, job: Job, own_fold: IntArray) -> None:
+        self.engine, self.workers, self.is_given = engine, job.workers, job.validation is not None
         n_members = len(own_fold)
-        self.rows = rows.held_out(n_members) if given is None else given
+        self.rows = job.validation if self.is_given else job.rows.held_out(n_members)
         if self.rows is None:
             return
         self.table = make_table(self.rows, engine.slots)
@@ -271,9 +254,8 @@ class _NativeJudge:
         if self.rows.fold is None or self.is_given:
             self.of_member = [everything] * n_members
         else:
-            fold = self.rows.fold.numpy()
-            self.of_member = [np.flatnonzero(fold == own) for own in own_fold.tolist()]
-        self.repeats = 1.0 if self.is_given else n_members / len(own_fold.unique())
+            self.of_member = [np.flatnonzero(self.rows.fold == own) for own in own_fold]
+        self.repeats = 1.0 if self.is_given else n_members / len(np.unique(own_fold))
 
     def judge(self) -> Verdict | None:
         """Return what the kept weights lose; None where there are no rows."""
@@ -286,14 +268,13 @@ class _NativeJudge:
         else:
             which, found = np.concatenate(self.of_member), np.concatenate(scores)
         losses = core.losses(self.table, which, found)
-        weight = self.table.weight[which]
-        return Verdict(torch.from_numpy(losses), torch.from_numpy(weight), self.repeats, self.engine.workers)
+        return Verdict(losses, self.table.weight[which], self.repeats, self.workers)
 
     def additivity(self) -> float | None:
         """Return the additivity of the kept weights on some of the rows; None where there are none."""
         if self.rows is None or len(self.rows) == 0:
             return None
-        some = measured_rows(len(self.rows), self.engine.network)
+        some = measured_rows(len(self.rows), self.engine.given)
         weight = self.table.weight[some]
         table = self.table.with_weight(self.table.weight / weight.mean())
         return self.engine.core.additivity(table, some, is_filled=self.is_given)

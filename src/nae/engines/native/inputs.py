@@ -1,45 +1,38 @@
-"""From a torch network, its rows and its settings to what the native core reads, and why it may not read them."""
+"""From a network, its rows and its settings to what the native core reads, and why it may not read them."""
 
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from nae._typing import AnyArray, Array, BoolArray, IntArray
 from nae.native import GATES, LOSSES, ROUTINGS, Inputs, Shape, Table, reason
-from nae.network import Network
-from nae.network.dropout import count_kept
-from nae.training.config import TrainingConfig
+from nae.network import ENCODERS, Network, NetworkConfig
+from nae.training import Job
 from nae.training.data import TrainingRows
-from nae.training.dial import Dial
+from nae.training.dial import DialState
+from nae.training.dropout import count_kept
 from nae.training.losses import Loss
-from nae.training.workers import Workers
+from nae.training.workers import ALONE, Workers
 
 __all__ = ["Slots", "find_slots", "make_inputs", "make_shape", "make_table", "why_not"]
 
 _MOST_EXPERTS = 128  # of a feature: the core keeps their weights in registers and on the stack
 
 
-def why_not(network: Network, loss: Loss, workers: Workers) -> str:
+def why_not(network: NetworkConfig, loss: Loss, workers: Workers = ALONE) -> str:
     """Return why the native core cannot train a network; an empty text if it can."""
-    config = network.config
     if missing := reason():
         return missing
-    if network.intercept.device.type != "cpu":
-        return "the native core trains on the processor alone"
     if workers.count > 1:
         return "several workers exchange torch's gradients"
-    if network.intercept.dtype not in (torch.float32, torch.float64):
-        return "the native core knows single and double precision"
-    if not network.encoder.has_exact_tables:
-        return f"the native core does not know encoder={config.encoder!r}"
-    if config.gate not in GATES or config.routing not in ROUTINGS or loss.name not in LOSSES:
-        names = f"gate={config.gate!r}, routing={config.routing!r} and loss={loss.name!r}"
+    if not ENCODERS[network.encoder].has_exact_tables:
+        return f"the native core does not know encoder={network.encoder!r}"
+    if network.gate not in GATES or network.routing not in ROUTINGS or loss.name not in LOSSES:
+        names = f"gate={network.gate!r}, routing={network.routing!r} and loss={loss.name!r}"
         return f"the native core does not know {names} together"
-    if config.n_experts > _MOST_EXPERTS:
+    if network.n_experts > _MOST_EXPERTS:
         return f"the native core has at most {_MOST_EXPERTS} experts per feature"
-    if config.n_experts == 1 and config.expert_dropout:
+    if network.n_experts == 1 and network.expert_dropout:
         return "the native core does not drop the only expert of a feature"
     return ""
 
@@ -70,29 +63,28 @@ def find_slots(inputs: Array, slot_weight: Array) -> Slots:
     return Slots(n_slots, (first[:, None] + own).astype(np.int32).ravel(), is_kept.ravel())
 
 
-def make_inputs(network: Network, slots: Slots, slot_weight: Array, own_fold: Tensor) -> Inputs:
+def make_inputs(network: Network, slots: Slots, slot_weight: Array, own_fold: IntArray) -> Inputs:
     """Return what the core is built on."""
-    n_features = network.n_features
-    values = network.inputs.numpy().reshape(len(slot_weight), -1)
-    live = np.ones(n_features) if network.live is None else network.live.numpy().ravel()
-    start = None if network.start is None else network.start.numpy()
+    values = network.inputs.reshape(len(slot_weight), -1)
+    start = network.start
     return Inputs(
         n_slots=slots.n_slots,
         values=values[slots.is_kept].astype(np.float64),
         slot_weight=slot_weight[slots.is_kept].astype(np.float64),
         variation_slots=float(len(slot_weight)),
-        is_live=live > 0,
+        is_live=network.is_live,
         start=None if start is None else start[:-1][slots.is_kept],
         start_offset=None if start is None else start[-1],
-        own_fold=own_fold.numpy(),
+        own_fold=own_fold,
     )
 
 
-def make_shape(network: Network, loss: Loss, config: TrainingConfig, dial: Dial | None, *, batch_size: int) -> Shape:
+def make_shape(job: Job, dial: DialState | None, *, batch_size: int, n_threads: int) -> Shape:
     """Return the sizes of the network, and how it is trained."""
+    network, loss, config = job.network, job.loss, job.config
     own = network.config
     return Shape(
-        is_double=network.intercept.dtype == torch.float64,
+        is_double=network.dtype == np.float64,
         n_members=own.n_members,
         n_outputs=network.n_outputs,
         n_experts=own.n_experts,
@@ -105,7 +97,7 @@ def make_shape(network: Network, loss: Loss, config: TrainingConfig, dial: Dial 
         loss=loss.name,
         loss_option=loss.option[1] if loss.option else 0.0,
         batch_size=batch_size,
-        n_threads=torch.get_num_threads(),
+        n_threads=n_threads,
         averaged_steps=config.averaged_steps or 0,
         n_kept=count_kept(own.expert_dropout),
         weight_decay=config.weight_decay,
@@ -119,18 +111,18 @@ def make_shape(network: Network, loss: Loss, config: TrainingConfig, dial: Dial 
 
 def make_table(rows: TrainingRows, slots: Slots) -> Table:
     """Return rows as the core reads them."""
-    dtype = rows.weight.numpy().dtype
+    dtype = rows.weight.dtype
 
-    def array(tensor: Tensor | None, kind: np.dtype | type = dtype) -> AnyArray | None:
-        return None if tensor is None else np.ascontiguousarray(tensor.numpy(), dtype=kind)
+    def array(given: AnyArray | None, kind: np.dtype | type = dtype) -> AnyArray | None:
+        return None if given is None else np.ascontiguousarray(given, dtype=kind)
 
-    is_label = not rows.target.is_floating_point()
+    is_label = not np.issubdtype(rows.target.dtype, np.floating)
     return Table(
-        slot=slots.compact[rows.cells.slot.numpy()],
-        fraction=np.ascontiguousarray(rows.cells.fraction.numpy(), dtype=dtype),
+        slot=slots.compact[rows.cells.slot],
+        fraction=np.ascontiguousarray(rows.cells.fraction, dtype=dtype),
         target=None if is_label else array(rows.target),
         label=array(rows.target, np.int32) if is_label else None,
-        weight=np.ascontiguousarray(rows.weight.numpy()),
+        weight=np.ascontiguousarray(rows.weight),
         base=array(rows.base),
         fold=array(rows.fold, np.int32),
     )

@@ -12,7 +12,7 @@ import torch.nn.functional as fn
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nae.network.cells import RowCells
+from nae.engines.torch.cells import RowCells
 
 __all__ = ["interpolate", "interpolate_sum", "sum_by_slot"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from nae.training.data import TrainingRows
+from nae.engines.torch.rows import TensorRows
 
 __all__ = ["Replay"]
 
@@ -21,8 +21,8 @@ class Replay:
 
     def __init__(
         self,
-        step: Callable[[TrainingRows], Tensor],
-        rows: TrainingRows,
+        step: Callable[[TensorRows], Tensor],
+        rows: TensorRows,
         *,
         batch_size: int,
         prepare: Callable[[], None],

@@ -13,9 +13,9 @@ import torch.nn.functional as fn
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nae.network.cells import RowCells
-from nae.network.dropout import Dropped
-from nae.network.interpolation import sum_by_slot
+from nae.engines.torch.cells import RowCells
+from nae.engines.torch.dropout import Dropped
+from nae.engines.torch.interpolation import sum_by_slot
 
 __all__ = ["mix_experts"]
 

@@ -1,7 +1,6 @@
 """Routings in training: from the logits of a gate to the weights of experts, with gradients.
 
-Logits have shape (row, expert, feature, member). A routing has no weights of its own. Each knows the routing of
-:mod:`nae.tables.routing` that the finished model uses in its place.
+Logits have shape (row, expert, feature, member). A routing has no weights of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -11,10 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from nae.tables.routing import EqualRouting, SoftmaxRouting
-from nae.tables.routing import Routing as TableRouting
-
-__all__ = ["ROUTINGS", "Routing"]
+__all__ = ["TORCH_ROUTINGS", "Routing"]
 
 
 @dataclass(frozen=True)
@@ -25,9 +21,6 @@ class Routing(ABC):
     temperature: float
     """Temperature of the noise, for a routing that draws some."""
 
-    name: ClassVar[str]
-    in_tables: ClassVar[type[TableRouting]]
-    """The routing of the finished model."""
     is_softmax: ClassVar[bool] = False
     """Whether the weights are a softmax of the logits in training, too."""
 
@@ -39,8 +32,6 @@ class Routing(ABC):
 class Softmax(Routing):
     """Softmax over the active experts, Eq. (4)."""
 
-    name = "softmax"
-    in_tables = SoftmaxRouting
     is_softmax = True
 
     def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
@@ -50,18 +41,12 @@ class Softmax(Routing):
 class Equal(Routing):
     """Equal weights over the active experts, Eq. (25): the value ignores the logits, the gradient does not."""
 
-    name = "equal"
-    in_tables = EqualRouting
-
     def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
         return (_mask(logits, self.n_active) - logits.detach()).softmax(dim=1)
 
 
 class Gumbel(Routing):
     """Softmax, re-sampled with Gumbel noise in training, Eq. (23) (NAE-D)."""
-
-    name = "gumbel"
-    in_tables = SoftmaxRouting
 
     def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
         masked = _mask(logits, self.n_active)
@@ -79,4 +64,4 @@ def _mask(logits: Tensor, n_active: int) -> Tensor:
     return logits.masked_fill(idle, -torch.inf)
 
 
-ROUTINGS: dict[str, type[Routing]] = {routing.name: routing for routing in (Softmax, Equal, Gumbel)}
+TORCH_ROUTINGS: dict[str, type[Routing]] = {"softmax": Softmax, "equal": Equal, "gumbel": Gumbel}

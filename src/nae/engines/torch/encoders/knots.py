@@ -1,29 +1,21 @@
-"""The encoder that is evaluated on knots: once for all rows of a step, which lie between them."""
+"""A network evaluated on knots: once for all rows of a step, which lie between them."""
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 from torch import Tensor
 
-from nae._typing import Array
-from nae.encoding import Columns, Schema
-from nae.network.cells import RowCells
-from nae.network.encoders.base import Encoder, Evaluation, ExpertSample
-from nae.network.groups import Groups, group_features
-from nae.network.inputs import piecewise_inputs
-from nae.network.interpolation import interpolate, interpolate_sum
-from nae.network.mixing import mix_experts
-from nae.network.routed import Routed
-from nae.network.untrained import fill_padded
+from nae.engines.torch.cells import RowCells
+from nae.engines.torch.encoders.base import Evaluation, ExpertSample
+from nae.engines.torch.interpolation import interpolate, interpolate_sum
+from nae.engines.torch.mixing import mix_experts
+from nae.engines.torch.routed import Routed
+from nae.engines.torch.untrained import fill_padded
 
 if TYPE_CHECKING:
-    from nae.network.network import Network
+    from nae.engines.torch.network import TorchNetwork
 
-__all__ = ["KnotEncoder", "OnKnots"]
-
-_SMALL = 0.3  # experts start near zero, as a share of the usual scale
+__all__ = ["OnKnots", "on_knots"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,25 +73,6 @@ class OnKnots(Evaluation):
         )
 
 
-class KnotEncoder(Encoder):
-    """Piecewise-linear inputs, evaluated on knots: a table of the network is the network."""
-
-    has_exact_tables = True
-
-    def make_inputs(self, schema: Schema, columns: Columns, *, n_ramps: int, random: np.random.Generator) -> Array:
-        return piecewise_inputs(schema, n_ramps)
-
-    def block_bounds(self, n_features: int, in_dim: int, out_dim: int) -> tuple[float, float]:
-        return math.sqrt(3 / in_dim), 1 / math.sqrt(in_dim)
-
-    def expert_bounds(self, n_features: int, hidden_dim: int, n_experts: int) -> tuple[float, float]:
-        return _SMALL * math.sqrt(3 / hidden_dim), 0.0
-
-    def group(self, inputs: Array) -> Groups | None:
-        return group_features(inputs)
-
-    def count_evaluated(self, *, n_slots: int, batch_size: int) -> int:
-        return n_slots
-
-    def evaluate(self, network: "Network") -> OnKnots:
-        return OnKnots(network, *network.evaluate_knots())
+def on_knots(network: "TorchNetwork") -> OnKnots:
+    """Return the network with the weights that it has now, evaluated on its knots."""
+    return OnKnots(network, *network.evaluate_knots())

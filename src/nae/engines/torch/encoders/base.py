@@ -1,23 +1,19 @@
-"""What a network asks of its encoder, and what training asks of an evaluated network."""
+"""What training asks of an evaluated network."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from nae._typing import Array
-from nae.encoding import Columns, Schema
-from nae.network.cells import RowCells
-from nae.network.groups import Groups
-from nae.network.routed import Routed
+from nae.engines.torch.cells import RowCells
+from nae.engines.torch.routed import Routed
 
 if TYPE_CHECKING:
-    from nae.network.network import Network
+    from nae.engines.torch.network import TorchNetwork
 
-__all__ = ["Encoder", "Evaluation", "ExpertSample"]
+__all__ = ["Evaluation", "ExpertSample"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +30,7 @@ class ExpertSample:
 class Evaluation(ABC):
     """A network whose weights stay as they are for a while, to be asked about rows."""
 
-    network: "Network"
+    network: "TorchNetwork"
 
     @abstractmethod
     def at(self, cells: RowCells) -> tuple[Tensor, Tensor]:
@@ -62,34 +58,3 @@ class Evaluation(ABC):
     def filled(self, slot_weight: Tensor) -> "Evaluation":
         """Return the evaluation by which new rows are judged: what no row trains has the mean of the rest."""
         return self
-
-
-class Encoder(ABC):
-    """How a network reads the values of features: its inputs, its start, and where it is evaluated."""
-
-    has_exact_tables: bool
-    """Whether tables hold exactly what the network computes between knots, too."""
-
-    @abstractmethod
-    def make_inputs(self, schema: Schema, columns: Columns, *, n_ramps: int, random: np.random.Generator) -> Array:
-        """Return a vector per slot, (feature, slot, width)."""
-
-    @abstractmethod
-    def block_bounds(self, n_features: int, in_dim: int, out_dim: int) -> tuple[float, float]:
-        """Return the bounds between which the weights and the biases of a block are drawn."""
-
-    @abstractmethod
-    def expert_bounds(self, n_features: int, hidden_dim: int, n_experts: int) -> tuple[float, float]:
-        """Return the bounds between which the weights and the biases of the experts are drawn."""
-
-    def group(self, inputs: Array) -> Groups | None:
-        """Return the groups in which features are evaluated; None evaluates all of them at once."""
-        return None
-
-    @abstractmethod
-    def count_evaluated(self, *, n_slots: int, batch_size: int) -> int:
-        """Return how often a step evaluates the blocks of one feature."""
-
-    @abstractmethod
-    def evaluate(self, network: "Network") -> Evaluation:
-        """Return the network with the weights that it has now, to be asked about rows."""

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from nae.network.network import Routed
+from nae.engines.torch.routed import Routed
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["output_penalty", "variation_penalty", "weighted_mean"]
@@ -14,7 +14,8 @@ def weighted_mean(values: Tensor, weight: Tensor, workers: Workers = ALONE) -> T
     Weights have mean one over all training rows, so the sum is divided by the number of rows: those of a batch may add
     up to zero.
     """
-    return workers.mean((values * weight.view(-1, *[1] * (values.dim() - 1))).mean(dim=0))
+    found: Tensor = workers.mean((values * weight.view(-1, *[1] * (values.dim() - 1))).mean(dim=0))
+    return found
 
 
 def variation_penalty(experts: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from nae.network import Evaluation, Network, Routed
+from nae.engines.torch.dial import Dial, context_share
+from nae.engines.torch.encoders import Evaluation
+from nae.engines.torch.losses import loss_per_row
+from nae.engines.torch.network import TorchNetwork
+from nae.engines.torch.penalties import output_penalty, variation_penalty, weighted_mean
+from nae.engines.torch.routed import Routed
+from nae.engines.torch.rows import TensorRows
 from nae.training.config import TrainingConfig
-from nae.training.data import TrainingRows
-from nae.training.dial import Dial, context_share, make_dial
+from nae.training.dial import make_dial
 from nae.training.losses import Loss
-from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["PENALTIES", "Objective", "Penalty", "Request", "Step"]
@@ -24,7 +28,7 @@ __all__ = ["PENALTIES", "Objective", "Penalty", "Request", "Step"]
 class Step:
     """A batch, and what the network makes of it."""
 
-    batch: TrainingRows
+    batch: TensorRows
     evaluation: Evaluation
     routed: Routed
     workers: Workers
@@ -97,7 +101,7 @@ class Objective:
 
     def __init__(
         self,
-        network: Network,
+        network: TorchNetwork,
         loss: Loss,
         config: TrainingConfig,
         *,
@@ -105,16 +109,20 @@ class Objective:
         slot_weight: Tensor,
         workers: Workers = ALONE,
     ) -> None:
-        self.network, self.loss, self.own_fold, self.workers = network, loss, own_fold, workers
-        self.dial = make_dial(network, config)
+        self.network, self.own_fold, self.workers = network, own_fold, workers
+        self.per_row = loss_per_row(loss)
+        intercept, asked_for = network.intercept, make_dial(network.config, config)
+        self.dial = None
+        if asked_for is not None:
+            self.dial = Dial(asked_for, device=intercept.device, dtype=intercept.dtype)
         asked = Request(config, network.config.n_experts > 1, slot_weight, self.dial)
         self.penalties = [made for make in PENALTIES if (made := make(asked)) is not None]
 
-    def __call__(self, batch: TrainingRows) -> tuple[Tensor, Tensor]:
+    def __call__(self, batch: TensorRows) -> tuple[Tensor, Tensor]:
         """Return the mean loss (detached) and what is minimised."""
         evaluation = self.network.evaluate()
         routed = evaluation.route(batch.cells, batch.weight)
-        per_row = self.loss.per_row(batch.shifted(routed.score), batch.target)  # (B, M)
+        per_row = self.per_row(batch.shifted(routed.score), batch.target)  # (B, M)
         held_out = batch.is_held_out(self.own_fold)
         if held_out is not None:
             per_row = per_row * ~held_out

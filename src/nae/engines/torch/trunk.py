@@ -1,18 +1,16 @@
 """Trunks: for each feature and member, a small network from the input of a slot to hidden units."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import torch
 import torch.nn.functional as fn
 from torch import Tensor, nn
 
-from nae.network.groups import Groups
-from nae.network.tensors import uniform
+from nae._typing import AnyArray
+from nae.engines.torch.groups import Groups
+from nae.engines.torch.tensors import parameter, parts
 
-__all__ = ["Block", "Bounds", "Trunk"]
-
-Bounds = Callable[[int, int, int], tuple[float, float]]
-"""From features, inputs and outputs of a block to the bounds between which its weights and biases are drawn."""
+__all__ = ["Block", "Trunk"]
 
 
 class Block(nn.Module):
@@ -20,29 +18,17 @@ class Block(nn.Module):
 
     weight: Tensor  # (M, F, in, out)
     bias: Tensor  # (M, F, 1, out)
+    scale: Tensor
+    shift: Tensor
 
-    def __init__(
-        self,
-        n_members: int,
-        n_features: int,
-        in_dim: int,
-        out_dim: int,
-        *,
-        norm: str,
-        bounds: Bounds,
-        generator: torch.Generator,
-    ) -> None:
+    def __init__(self, arrays: Mapping[str, AnyArray], *, norm: str) -> None:
         super().__init__()
-        shape = (n_members, n_features)
-        bound, bias_bound = bounds(n_features, in_dim, out_dim)
-        self.weight = uniform(*shape, in_dim, out_dim, bound=bound, generator=generator)
-        self.bias = uniform(*shape, 1, out_dim, bound=bias_bound, generator=generator)
-        self.scale = nn.Parameter(torch.ones(*shape, 1, out_dim))
-        self.shift = nn.Parameter(torch.zeros(*shape, 1, out_dim))
+        for name in ("weight", "bias", "scale", "shift"):
+            self.register_parameter(name, parameter(arrays[name]))
         self.is_batch_norm = norm == "batch"
         if self.is_batch_norm:
-            self.register_buffer("running_mean", torch.zeros(*shape, 1, out_dim))
-            self.register_buffer("running_var", torch.ones(*shape, 1, out_dim))
+            self.register_buffer("running_mean", torch.tensor(arrays["running_mean"]))
+            self.register_buffer("running_var", torch.tensor(arrays["running_var"]))
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Return (M, F, N, out) for inputs (M, F, N, in), or (1, F, N, in) if all members have the same ones."""
@@ -82,33 +68,10 @@ class Block(nn.Module):
 class Trunk(nn.Module):
     """Several blocks, one after another."""
 
-    def __init__(
-        self,
-        n_members: int,
-        n_features: int,
-        in_dim: int,
-        *,
-        hidden_dim: int,
-        n_blocks: int,
-        norm: str,
-        dropout: float,
-        bounds: Bounds,
-        generator: torch.Generator,
-    ) -> None:
+    def __init__(self, arrays: Mapping[str, AnyArray], *, n_blocks: int, norm: str, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.blocks = nn.ModuleList(
-            Block(
-                n_members,
-                n_features,
-                in_dim if depth == 0 else hidden_dim,
-                hidden_dim,
-                norm=norm,
-                bounds=bounds,
-                generator=generator,
-            )
-            for depth in range(n_blocks)
-        )
+        self.blocks = nn.ModuleList(Block(parts(arrays, f"blocks.{depth}."), norm=norm) for depth in range(n_blocks))
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return hidden units: (F, N, in) -> (M, F, N, hidden)."""
