@@ -175,7 +175,7 @@ def _made(
     from nae.encoding import Columns, build_schema, infer_kinds
     from nae.estimators.settings import resolve
     from nae.network import Network, piecewise_inputs
-    from nae.network.cells import RowCells
+    from nae.engines.torch.cells import RowCells
     from nae.parameters import Parameters
     from nae.training import TrainingRows
     from nae.training.assemble import padded_slots

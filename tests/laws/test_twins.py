@@ -7,7 +7,7 @@ import torch
 from nae.encoding import Columns, Schema, build_schema, infer_kinds
 from nae.links import LINKS
 from nae.network import ENCODERS, Network, NetworkConfig
-from nae.network.cells import RowCells
+from nae.engines.torch.cells import RowCells
 from nae.network.gates import GATES
 from nae.network.routing import ROUTINGS
 from nae.training.assemble import Scale, assemble, padded_slots

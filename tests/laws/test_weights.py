@@ -8,7 +8,7 @@ import torch
 from nae import NAEClassifier, NAERegressor
 from nae.encoding import Columns, build_schema, infer_kinds
 from nae.network import Network, piecewise_inputs
-from nae.network.cells import RowCells
+from nae.engines.torch.cells import RowCells
 from nae.training import TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
 from nae.training.engine import TorchEngine

@@ -13,7 +13,7 @@ from nae.tables import TableModel
 from nae.tables.gates import GateTables
 from nae.tables.routing import SoftmaxRouting
 from nae.training import make_loss
-from nae.training.penalties import variation_penalty, weighted_mean
+from nae.engines.torch.penalties import variation_penalty, weighted_mean
 from tests.configs import network_config
 from tests.reference import equations
 from tests.reference.bridge import make_setting, oracle_models

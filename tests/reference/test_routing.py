@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nae.network import NetworkConfig
-from nae.network.routing import ROUTINGS as TORCH_ROUTINGS
+from nae.engines.torch.routing import TORCH_ROUTINGS
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from tests.configs import network_config
 from tests.reference.bridge import Setting, make_setting

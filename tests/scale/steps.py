@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from nae.network.cells import RowCells
+from nae.engines.torch.cells import RowCells
 from nae.training import TrainingRows, make_loss
 from nae.training.engine import TorchEngine
 from nae.training.schedule import Cosine

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nae.errors import DataError
-from nae.network.cells import RowCells
+from nae.engines.torch.cells import RowCells
 from nae.scanning.cache import Field, open_cache, plan_blocks
 from nae.training import TrainingRows
 from nae.training.cached import CachedRows, Packing

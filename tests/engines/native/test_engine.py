@@ -13,11 +13,11 @@ from nae.errors import ConfigError
 from nae.native import INSTRUCTIONS, best_instructions, is_here, reason
 from nae.training import make_loss, train
 from nae.training.engine import TorchEngine, choose_engine
-from nae.training.native_engine import NativeEngine
-from nae.training.native_inputs import why_not
+from nae.engines.native.engine import NativeEngine
+from nae.engines.native.inputs import why_not
 from nae.training.workers import Alone
 from tests.configs import training_config
-from tests.native.problems import Problem, assert_same
+from tests.engines.native.problems import Problem, assert_same
 
 pytestmark = pytest.mark.skipif(not is_here(), reason=reason())
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nae.native import is_here, reason
 from nae.network.gates import GATES
 from nae.training import LOSSES
-from tests.native.problems import Problem, assert_same, native_gradients, torch_gradients
+from tests.engines.native.problems import Problem, assert_same, native_gradients, torch_gradients
 
 pytestmark = pytest.mark.skipif(not is_here(), reason=reason())
 

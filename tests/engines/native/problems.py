@@ -9,11 +9,11 @@ import torch
 from nae.encoding import Columns, Schema, build_schema, infer_kinds
 from nae.native import Values
 from nae.network import Network, piecewise_inputs
-from nae.network.cells import RowCells
+from nae.engines.torch.cells import RowCells
 from nae.training import TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
 from nae.training.engine import TorchEngine
-from nae.training.native_engine import NativeEngine
+from nae.engines.native.engine import NativeEngine
 from tests.configs import network_config, training_config
 
 __all__ = ["Problem", "assert_same", "native_gradients", "torch_gradients"]
