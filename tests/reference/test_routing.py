@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network import NetworkConfig
 from nae.engines.torch.routing import TORCH_ROUTINGS
+from nae.network import NetworkConfig
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from tests.configs import network_config
 from tests.reference.bridge import Setting, make_setting

@@ -37,8 +37,8 @@ class TorchEngine:
         network, rows, config, workers = job.network, job.rows, job.config, job.workers
         self.config, self.random, self.workers, self.given = config, job.random, workers, network
         place = torch.device(device)
-        seed = int(job.random.integers(2**62))
-        stack = _seeded(seed, rank=workers.rank, n_threads=job.n_threads, device=place)
+        # Not drawn from the generator: every engine has the same batches.
+        stack = _seeded(network.noise, rank=workers.rank, n_threads=job.n_threads, device=place)
         with stack:  # what fails leaves torch as it was, too
             self.module = TorchNetwork(network).to(place)
             if self.module.noise is not None:
