@@ -8,13 +8,13 @@ import torch
 
 from nae import metrics
 from nae.encoding import Columns, build_schema
+from nae.engines.torch.losses import loss_per_row
+from nae.engines.torch.penalties import variation_penalty, weighted_mean
 from nae.links import Identity
 from nae.tables import TableModel
 from nae.tables.gates import GateTables
 from nae.tables.routing import SoftmaxRouting
-from nae.engines.torch.losses import loss_per_row
 from nae.training import make_loss
-from nae.engines.torch.penalties import variation_penalty, weighted_mean
 from tests.configs import network_config
 from tests.reference import equations
 from tests.reference.bridge import make_setting, oracle_models

@@ -41,9 +41,7 @@ def config_of(case: str) -> NetworkConfig:
 def tables_of(setting: Setting) -> TableModel:
     cells = setting.schema.locate(setting.columns)
     weights = np.ones(len(setting.rows))
-    return assemble(
-        setting.drawn, setting.schema, cells, weights, SCALE, link=Identity(), outputs=("first", "second")
-    )
+    return assemble(setting.drawn, setting.schema, cells, weights, SCALE, link=Identity(), outputs=("first", "second"))
 
 
 def centred(setting: Setting, rows: list[list[object]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

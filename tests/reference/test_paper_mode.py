@@ -9,8 +9,8 @@ from sklearn.preprocessing import QuantileTransformer
 
 from nae import NAERegressor, presets
 from nae.encoding import Columns, build_schema
-from nae.estimators.settings import resolve
 from nae.engines.torch import TorchNetwork
+from nae.estimators.settings import resolve
 from nae.network import draw_network, quantile_inputs
 from nae.parameters import Parameters
 from tests.configs import network_config

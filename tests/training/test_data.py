@@ -37,9 +37,7 @@ def test_a_single_batch_has_all_rows_as_they_stand() -> None:
 
 def test_some_rows_keep_all_that_belongs_to_them() -> None:
     base = np.arange(N_ROWS, dtype=float)[:, None]
-    rows = TrainingRows(
-        Problem().rows().cells, 10 * base, 1 + base[:, 0], 100 * base, fold=np.arange(N_ROWS) % 4
-    )
+    rows = TrainingRows(Problem().rows().cells, 10 * base, 1 + base[:, 0], 100 * base, fold=np.arange(N_ROWS) % 4)
     some = np.array([5, 2, 2])
     found = rows.take(some)
     assert len(found) == 3

@@ -116,9 +116,7 @@ class Problem:
     def job(self, validation: TrainingRows | None = None, *, n_threads: int | None = 1, **changes: Any) -> Job:
         """Return what an engine is to train."""
         random, loss = np.random.default_rng(self.seed), make_loss(self.loss)
-        job = Job(
-            self.make_network(), self.rows(), validation, loss, self.config(), random, n_threads=n_threads
-        )
+        job = Job(self.make_network(), self.rows(), validation, loss, self.config(), random, n_threads=n_threads)
         return replace(job, **changes)
 
     def engines(self, *, validation: TrainingRows | None = None) -> tuple[TorchEngine, NativeEngine]:

@@ -14,7 +14,9 @@ from nae.training.assemble import padded_slots
 __all__ = ["cells_of", "make_torch", "moved", "row_cells"]
 
 
-def make_torch(config: NetworkConfig, inputs: np.ndarray, n_outputs: int, *, seed: int = 0, **given: Any) -> TorchNetwork:
+def make_torch(
+    config: NetworkConfig, inputs: np.ndarray, n_outputs: int, *, seed: int = 0, **given: Any
+) -> TorchNetwork:
     """Return a network in double precision, unless another one is given."""
     random = np.random.default_rng(seed)
     return TorchNetwork(draw_network(config, inputs, n_outputs, random=random, **{"dtype": np.float64} | given))

@@ -142,9 +142,7 @@ def test_an_offset_is_added_to_the_score() -> None:
     problem = Problem()
     rows = problem.rows()
     shifted = replace(rows, target=rows.target + 5, base=np.full((N_ROWS, 1), 5.0))
-    torch.testing.assert_close(
-        engine_of(problem).step(tensors(rows)), engine_of(problem).step(tensors(shifted))
-    )
+    torch.testing.assert_close(engine_of(problem).step(tensors(rows)), engine_of(problem).step(tensors(shifted)))
 
 
 def test_a_snapshot_brings_the_weights_back() -> None:

@@ -41,10 +41,14 @@ def test_gumbel_noise_draws_an_expert_as_often_as_its_softmax_says() -> None:
 @pytest.mark.parametrize("temperature", [0.1, 1.0])
 def test_a_low_temperature_gives_nearly_all_weight_to_the_drawn_expert(temperature: float) -> None:
     torch.manual_seed(0)
-    largest = TORCH_ROUTINGS["gumbel"](6, temperature).weights(_logits(n_rows=2000), is_training=True).amax(dim=1).mean()
+    largest = (
+        TORCH_ROUTINGS["gumbel"](6, temperature).weights(_logits(n_rows=2000), is_training=True).amax(dim=1).mean()
+    )
     assert (largest > 0.9) == (temperature == 0.1)
 
 
 def test_no_noise_is_drawn_where_nothing_is_trained() -> None:
     logits = _logits()
-    torch.testing.assert_close(TORCH_ROUTINGS["gumbel"](6, 0.1).weights(logits, is_training=False), logits.softmax(dim=1))
+    torch.testing.assert_close(
+        TORCH_ROUTINGS["gumbel"](6, 0.1).weights(logits, is_training=False), logits.softmax(dim=1)
+    )
