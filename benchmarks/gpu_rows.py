@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from nae.network.cells import RowCells
 
 from benchmarks.machine import ForeignLoad, describe
 from nae.encoding import Columns, build_schema, infer_kinds
 from nae.estimators.settings import resolve
 from nae.network import Network, piecewise_inputs
-from nae.network.cells import RowCells
 from nae.parameters import Parameters
 from nae.training import TrainingRows, make_loss, train
 from nae.training.assemble import padded_slots

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from nae.network.cells import RowCells
 
 from nae.encoding import Columns, build_schema, infer_kinds
 from nae.estimators.settings import resolve
 from nae.network import Network, piecewise_inputs
-from nae.network.cells import RowCells
 from nae.parameters import Parameters
 from nae.training import TrainingRows, make_loss, train
 from nae.training.assemble import padded_slots

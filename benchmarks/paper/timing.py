@@ -171,11 +171,11 @@ def _made(
 ) -> "tuple[Network, TrainingRows]":
     """Return a network and its rows: that of the paper, or the default with eight members."""
     import torch
+    from nae.network.cells import RowCells
 
     from nae.encoding import Columns, build_schema, infer_kinds
     from nae.estimators.settings import resolve
     from nae.network import Network, piecewise_inputs
-    from nae.network.cells import RowCells
     from nae.parameters import Parameters
     from nae.training import TrainingRows
     from nae.training.assemble import padded_slots
