@@ -28,7 +28,7 @@ class Network(nn.Module):
 
     inputs: Tensor
     live: Tensor | None  # (F, 1, 1), zero for features that never vary; None where all do
-    noise: Tensor | None  # counts the random numbers of dropout; None without it
+    noise: Tensor | None  # counts the random numbers of dropout and Gumbel noise; None without either
     start: Tensor | None  # (F * S + 1, O, M), what all experts of a feature, and the intercept, are added to
 
     def __init__(
@@ -71,7 +71,8 @@ class Network(nn.Module):
         # A feature that never varies could still carry what others do to each other: its experts stay at zero.
         live = None if constant is None or not constant.any() else torch.as_tensor(~constant, dtype=dtype)
         self.register_buffer("live", None if live is None else live.view(-1, 1, 1), persistent=False)
-        noise = torch.randint(2**62, (), generator=generator) if config.expert_dropout else None
+        is_noisy = config.expert_dropout > 0 or self.routing.is_noisy
+        noise = torch.randint(2**62, (), generator=generator) if is_noisy else None
         self.register_buffer("noise", noise, persistent=False)
         self.register_buffer("start", None)
         self.groups = self.encoder.group(inputs)
@@ -155,7 +156,7 @@ class Network(nn.Module):
         else:
             logits = torch.add(*self.gate.logits(hidden, members)).permute(1, 2, 0).contiguous()
             by_expert = logits.unflatten(1, (config.n_experts, -1))
-            routing = self.routing.weights(by_expert, is_training=self.training)
+            routing = self.routing.weights(by_expert, counter=self.noise if self.training else None)
         dropped = self.drop(len(routing), n_members=routing.shape[-1])
         if dropped is not None:
             routing = dropped.thin(routing)

@@ -11,6 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from nae.network.noise import gumbel_noise
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from nae.tables.routing import Routing as TableRouting
 
@@ -30,10 +31,15 @@ class Routing(ABC):
     """The routing of the finished model."""
     is_softmax: ClassVar[bool] = False
     """Whether the weights are a softmax of the logits in training, too."""
+    is_noisy: ClassVar[bool] = False
+    """Whether random numbers are drawn in training."""
 
     @abstractmethod
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
-        """Return the weights of the experts, (row, expert, feature, member)."""
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
+        """Return the weights of the experts, (row, expert, feature, member).
+
+        In training, a routing with noise draws it from ``counter`` and moves the counter on.
+        """
 
 
 class Softmax(Routing):
@@ -43,7 +49,7 @@ class Softmax(Routing):
     in_tables = SoftmaxRouting
     is_softmax = True
 
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
         return _mask(logits, self.n_active).softmax(dim=1)
 
 
@@ -53,7 +59,7 @@ class Equal(Routing):
     name = "equal"
     in_tables = EqualRouting
 
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
         return (_mask(logits, self.n_active) - logits.detach()).softmax(dim=1)
 
 
@@ -62,12 +68,13 @@ class Gumbel(Routing):
 
     name = "gumbel"
     in_tables = SoftmaxRouting
+    is_noisy = True
 
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
         masked = _mask(logits, self.n_active)
-        if not is_training:
+        if counter is None:
             return masked.softmax(dim=1)
-        noise = -torch.empty_like(logits).exponential_().log()
+        noise = gumbel_noise(logits.shape, counter, logits.dtype)
         return ((masked.log_softmax(dim=1) + noise) / self.temperature).softmax(dim=1)
 
 

@@ -154,19 +154,13 @@ class NativeEngine:
             self._step_seconds = max((time.monotonic() - started) / len(piece), 1e-6)
             self.parameters.let_idle(rates, self.n_steps)
             self.n_steps += len(piece)
-            self.noise += len(piece) * self._words_per_step
+            self.noise += len(piece) * self.core.noise_per_step
             at += len(piece)
         if self.dial is not None:
             log_gamma, running = self.core.dial
             self.dial.log_gamma.fill_(log_gamma)
             self.dial.running.fill_(running)
         return np.concatenate(losses)
-
-    @property
-    def _words_per_step(self) -> int:
-        config = self.network.config
-        n_bytes = self.batch_size * config.n_experts * self.network.n_features * config.n_members
-        return -(-n_bytes // 8) if self.network.noise is not None else 0
 
     def _put_dial(self) -> None:
         if self.dial is not None:

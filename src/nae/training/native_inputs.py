@@ -18,8 +18,6 @@ from nae.training.workers import Workers
 
 __all__ = ["Slots", "find_slots", "make_inputs", "make_shape", "make_table", "why_not"]
 
-_MOST_EXPERTS = 128  # of a feature: the core keeps their weights in registers and on the stack
-
 
 def why_not(network: Network, loss: Loss, workers: Workers) -> str:
     """Return why the native core cannot train a network; an empty text if it can."""
@@ -37,10 +35,6 @@ def why_not(network: Network, loss: Loss, workers: Workers) -> str:
     if config.gate not in GATES or config.routing not in ROUTINGS or loss.name not in LOSSES:
         names = f"gate={config.gate!r}, routing={config.routing!r} and loss={loss.name!r}"
         return f"the native core does not know {names} together"
-    if config.n_experts > _MOST_EXPERTS:
-        return f"the native core has at most {_MOST_EXPERTS} experts per feature"
-    if config.n_experts == 1 and config.expert_dropout:
-        return "the native core does not drop the only expert of a feature"
     return ""
 
 
@@ -102,6 +96,7 @@ def make_shape(network: Network, loss: Loss, config: TrainingConfig, dial: Dial 
         gate=own.gate,
         n_terms=own.gate_rank,
         routing=own.routing,
+        temperature=own.temperature,
         loss=loss.name,
         loss_option=loss.option[1] if loss.option else 0.0,
         batch_size=batch_size,

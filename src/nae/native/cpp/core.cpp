@@ -94,7 +94,7 @@ Workspace<T> make_workspace(const Model<T>& model, int64_t n_rows, Memory& memor
   ws.sum = memory.take<T>(n_rows * n_sums);
   ws.sum_slope = memory.take<T>(n_rows * n_sums);
   ws.routing = memory.take<T>(n_rows * n_logits);
-  ws.kept = model.n_kept < 256 && model.has_gate ? memory.take<T>(n_rows * n_logits) : nullptr;
+  ws.kept = model.is_thinned ? memory.take<T>(n_rows * size.logits) : nullptr;
   ws.slope = memory.take<T>(n_rows * n_logits);
   ws.score = memory.take<T>(n_rows * size.outputs);
   ws.contribution = memory.take<T>(n_rows * n_pairs);
@@ -126,6 +126,9 @@ Scratch<T> make_scratch(const Model<T>& model, Memory& memory) {
   scratch.gradients = memory.take<T>(most);
   scratch.row = memory.take<T>(std::max(size.features, 2 * size.outputs));
   scratch.row_slots = memory.take<int>(2 * size.features);
+  scratch.noise = memory.take<T>(size.routing == NAE_GUMBEL ? size.logits : 0);
+  scratch.active = memory.take<T>(size.experts_pad);
+  scratch.used = memory.take<T>(size.experts_pad);
   return scratch;
 }
 
@@ -158,6 +161,7 @@ struct nae_core {
   virtual bool get(int values, int tensor, void* to) = 0;
   virtual void restart_mean() = 0;
   virtual void run(const nae_rows& rows, const nae::Steps& steps) = 0;
+  virtual uint64_t noise_per_step() const = 0;
   virtual void make_gradients() = 0;
   virtual void score(const nae_rows& rows, const int64_t* order, const int64_t* starts, bool is_filled,
                      void* scores) = 0;
@@ -210,6 +214,8 @@ class Core final : public nae_core {
     for (Member<T>& each : members_)
       if (each.mean) std::copy(each.weights, each.weights + model_.n_parameters, each.mean);
   }
+
+  uint64_t noise_per_step() const override { return gumbel_words() + (model_.is_thinned ? (n_drawn() + 7) / 8 : 0); }
 
   void make_gradients() override {
     for (Member<T>& each : members_)
@@ -345,9 +351,17 @@ class Core final : public nae_core {
 
   Batch<T> batch_of(const Rows<T>& rows, const Steps& steps, int64_t step) const {
     const int n = config_.batch_size;
-    const uint64_t n_bytes = uint64_t(n) * model_.size.experts * model_.size.features * model_.size.members;
-    return {&rows, steps.order + step * n, n, (n + kBlockRows - 1) / kBlockRows,
-            steps.noise + uint64_t(step) * ((n_bytes + 7) / 8), true};
+    const uint64_t noise = steps.noise + uint64_t(step) * noise_per_step();
+    return {&rows, steps.order + step * n, n, (n + kBlockRows - 1) / kBlockRows, noise, noise + gumbel_words(), true};
+  }
+
+  // Numbers that a step draws.
+  uint64_t n_drawn() const {
+    return uint64_t(config_.batch_size) * model_.size.experts * model_.size.features * model_.size.members;
+  }
+
+  uint64_t gumbel_words() const {
+    return model_.has_gate && model_.size.routing == NAE_GUMBEL ? (n_drawn() + 1) / 2 : 0;
   }
 
   Move move_of(const Steps& steps, int64_t step) const {
@@ -474,7 +488,7 @@ class Core final : public nae_core {
                Workspace<T>& ws, Scratch<T>& scratch, Keep keep) {
     for (int64_t at = first; at < end; at += capacity_) {
       const int n = int(std::min<int64_t>(capacity_, end - at));
-      const Batch<T> batch{&rows, order + at, n, (n + kBlockRows - 1) / kBlockRows, 0, false};
+      const Batch<T> batch{&rows, order + at, n, (n + kBlockRows - 1) / kBlockRows, 0, 0, false};
       crew.share(batch.n_blocks, [&](int block) {
         kernels_.gather(model_, batch, members_[m], ws, block);
         kernels_.mix_rows(model_, batch, m, kept_weights(m), ws, scratch, block);
@@ -618,6 +632,8 @@ void nae_get_dial(nae_core* core, double* log_gamma, double* running) {
   *log_gamma = core->dial.log_gamma;
   *running = core->dial.running;
 }
+
+uint64_t nae_noise_per_step(const nae_core* core) { return core->noise_per_step(); }
 
 int32_t nae_train(nae_core* core, const nae_rows* rows, const int64_t* order, int64_t n_steps, int64_t first_step,
                   const double* rates, uint64_t noise, double* losses) {

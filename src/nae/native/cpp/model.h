@@ -68,8 +68,10 @@ struct Model {
   int64_t gate_bias_at, mix_at, mix_bias_at, intercept_at, n_parameters;
   int n_rest;                   // items of the parameters that belong to no feature
   bool has_gate, is_summed, is_mixed, is_deep;  // experts > 1; features are added up; a linear map follows; after a ReLU
-  int n_kept;
+  int n_kept;       // of 256 expert weights
   T kept_factor;
+  bool is_thinned;  // some expert weights are dropped
+  T temperature;    // of Gumbel noise
   T variation, output, context, loss_option, weight_decay;
   bool has_dial, has_context;
 };
@@ -142,6 +144,8 @@ struct Scratch {
   T *gradients;                // of the parameters of one item
   T *row;                      // (max(features, 2 * outputs),) numbers of a row
   int *row_slots;              // (2 * features,)
+  T *noise;                    // (logits,) of a row
+  T *active, *used;            // (experts_pad,) of a feature
 };
 
 template <class T>
@@ -150,8 +154,8 @@ struct Batch {
   const int64_t* order;
   int size;
   int n_blocks;
-  uint64_t noise;
-  bool is_training;  // weights are dropped in training alone
+  uint64_t noise, dropout;  // where the counters of Gumbel noise and of dropout begin
+  bool is_training;         // random numbers are drawn in training alone
 };
 
 // The functions of one instruction set. An item is a feature, a block of rows, or a part of the other parameters.

@@ -1,7 +1,7 @@
 // The rows of a batch, a block at a time: where they lie, their logits, and back to the gradients of both.
 #pragma once
-#include "dropout.h"
 #include "matmul.h"
+#include "random.h"
 #include "vector.h"
 
 namespace nae::NAE_SET {
