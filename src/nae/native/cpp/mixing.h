@@ -223,9 +223,7 @@ NAE_INLINE void back_block(const Model<T>& model, const Batch<T>& batch, Workspa
 }
 
 template <class T>
-void back_rows(const Model<T>& model, const Batch<T>& batch, int member, Workspace<T>& ws, Scratch<T>& scratch,
-               int block) {
-  (void)member;
+void back_rows(const Model<T>& model, const Batch<T>& batch, Workspace<T>& ws, Scratch<T>& scratch, int block) {
   const Span span = rows_of(batch, block);
   T* intercept = ws.block_intercept + int64_t(block) * model.size.outputs;
   for (int o = 0; o < model.size.outputs; ++o) intercept[o] = 0;

@@ -1,4 +1,4 @@
-// The structs that pass between the threads' side (core.cpp) and the kernels, which are compiled once for each
+// The structs that pass between the threads' side (core.h) and the kernels, which are compiled once for each
 // instruction set. They hold plain numbers and pointers only: no code of theirs could be linked from the wrong set.
 #pragma once
 #include <cstdint>
@@ -161,15 +161,15 @@ struct Batch {
 // The functions of one instruction set. An item is a feature, a block of rows, or a part of the other parameters.
 template <class T>
 struct Kernels {
-  void (*gather)(const Model<T>&, const Batch<T>&, const Member<T>&, Workspace<T>&, int block);
+  void (*gather)(const Model<T>&, const Batch<T>&, int member, Workspace<T>&, int block);
   void (*evaluate_slots)(const Model<T>&, int member, const T* weights, Workspace<T>&, Scratch<T>&, int feature);
   void (*fill_untrained)(const Model<T>&, Workspace<T>&, int feature);
-  void (*turn_mix)(const Model<T>&, const T* weights, Workspace<T>&);
+  void (*turn_mix)(const Model<T>&, const T* weights, Workspace<T>&, int part);
   void (*mix_rows)(const Model<T>&, const Batch<T>&, int member, const T* weights, Workspace<T>&, Scratch<T>&, int block);
   void (*average_routing)(const Model<T>&, const Batch<T>&, Workspace<T>&, int feature);
   void (*compare_own)(const Model<T>&, const Batch<T>&, Workspace<T>&, int feature);
   void (*penalise_context)(const Model<T>&, const Batch<T>&, Workspace<T>&, T strength, bool is_relative, int feature);
-  void (*back_rows)(const Model<T>&, const Batch<T>&, int member, Workspace<T>&, Scratch<T>&, int block);
+  void (*back_rows)(const Model<T>&, const Batch<T>&, Workspace<T>&, Scratch<T>&, int block);
   void (*back_feature)(const Model<T>&, const Batch<T>&, Member<T>&, Workspace<T>&, Scratch<T>&, const Move&, int feature);
   void (*back_rest)(const Model<T>&, const Batch<T>&, Member<T>&, Workspace<T>&, Scratch<T>&, const Move&, int item);
   T (*loss_of_row)(const Model<T>&, const T* score, const T* target, int label, T* slope);
