@@ -15,24 +15,26 @@ using WordsOf = Vector<uint64_t, Bytes>;
 using Words = WordsOf<NAE_BYTES < 32 ? 16 : NAE_BYTES>;
 
 NAE_INLINE Words hash_words(Words word) {
-  word *= 0x9E3779B97F4A7C15ull;
-  word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
-  word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
+  word *= uint64_t(0x9E3779B97F4A7C15);
+  word = (word ^ (word >> 30)) * uint64_t(0xBF58476D1CE4E5B9);
+  word = (word ^ (word >> 27)) * uint64_t(0x94D049BB133111EB);
   return word ^ (word >> 31);
 }
 
 // Calls visit(position among the logits of a row, number of `Bits` bits) for all experts and features of a row.
 template <int Bits, class Visit>
 NAE_INLINE void draw_row(const Sizes& size, uint64_t counter, int member, int row, Visit visit) {
-  constexpr int lanes = kLanes<Words>, shift = Bits == 8 ? 3 : 1, per_word = 64 / Bits;
+  constexpr int lanes = kLanes<Words>, shift = Bits == 8 ? 3 : 1;
+  constexpr uint64_t per_word = 64 / Bits;
   static_assert(per_word == 1 << shift);
+  constexpr uint64_t most = (uint64_t(1) << Bits) - 1;
   Words lane;
   for (int i = 0; i < lanes; ++i) lane[i] = uint64_t(i) * size.members;
   for (int k = 0; k < size.experts; ++k)
     for (int f = 0; f < size.features; f += lanes) {
       const uint64_t first = ((uint64_t(row) * size.experts + k) * size.features + f) * size.members + member;
       const Words at = lane + first;
-      const Words numbers = (hash_words((at >> shift) + counter) >> ((at & (per_word - 1)) * Bits)) & ((1ull << Bits) - 1);
+      const Words numbers = (hash_words((at >> shift) + counter) >> ((at & (per_word - 1)) * Bits)) & most;
       for (int i = 0; i < lanes && f + i < size.features; ++i) visit((f + i) * size.experts_pad + k, numbers[i]);
     }
 }

@@ -75,7 +75,6 @@ void sum_terms(const Model<T>& model, const Batch<T>& batch, const T* bias, Work
         const T* lower = ws.terms + int64_t(scratch.row_slots[2 * f]) * width + from;
         const T* upper = ws.terms + int64_t(scratch.row_slots[2 * f + 1]) * width + from;
         const T of_upper = shares[f], of_lower = 1 - of_upper;
-#pragma GCC unroll 4
         for (int i = 0; i < count(); ++i)
           sum[i] += of_lower * load<K>(lower + i * kLanes<K>) + of_upper * load<K>(upper + i * kLanes<K>);
       }
