@@ -375,12 +375,12 @@ class Parameters(Table):
     random_state: Annotated[
         Any,
         "int, RandomState or None",
-        "Random seed. The same seed gives the same model, bit for bit, on one machine.",
+        "Random seed. On a CPU, the same seed gives the same model, bit for bit, for any number of threads.",
     ] = None
     n_jobs: Annotated[
         int | None,
         "int or None",
-        "Number of threads.",
+        "Number of threads. It does not change the model.",
     ] = None
     device: Annotated[
         Device,

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from nae.encoding import Cells, Feature, Number
 from nae.errors import ConfigError, DataError
 from nae.estimators.given import State
 from nae.estimators.prepared import Prepared
+from nae.estimators.threads import one_blas_thread, torch_threads
 from nae.explanation.statistics import remember
 from nae.links import link_named
 from nae.network import Network
@@ -87,7 +87,8 @@ def fit_model(prepared: Prepared, run: Run) -> Fitted:
         if is_constant:
             history.stopped = "the target is constant"
         network.to("cpu")
-        model = _tabulate(network, prepared)
+        with one_blas_thread():
+            model = _tabulate(network, prepared)
         is_exact = network.encoder.has_exact_tables
         error = 0.0 if is_exact else _table_error(network, model, prepared.cells, task.scale)
     arrays = {name: tensor.numpy() for name, tensor in network.state_dict().items() if name != "inputs"}
@@ -117,18 +118,18 @@ def _seeded_torch(seed: int, *, rank: int, n_jobs: int | None, device: torch.dev
 
     Workers draw together from the generator. torch's own random numbers are noise, and differ from worker to worker.
     """
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ConfigError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
-    threads = torch.get_num_threads()
     gpus = [device.index or 0] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices=gpus):
+    with torch.random.fork_rng(devices=gpus), torch_threads(_n_threads(n_jobs)):
         torch.manual_seed((seed + rank * 0x9E3779B1) % 2**32)  # a CPU ignores the upper bits of longer seeds
-        try:
-            if n_jobs is not None:
-                torch.set_num_threads(int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs))
-            yield torch.Generator().manual_seed(seed)
-        finally:
-            torch.set_num_threads(threads)
+        yield torch.Generator().manual_seed(seed)
+
+
+def _n_threads(n_jobs: Any) -> int:
+    if n_jobs is None:
+        return torch.get_num_threads()
+    if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ConfigError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 def _load_state(network: Network, state: State) -> None:
@@ -150,7 +151,9 @@ def _begin(network: Network, prepared: Prepared, loss: Loss, n_folds: int | None
         return
     own_fold = own_folds(n_members, n_folds)
     n_slots = network.inputs.shape[1]
-    network.begin_at(fit_start(rows.to(_CPU), prepared.schema, loss, own_fold=own_fold, n_slots=n_slots))
+    with torch_threads(1):
+        start = fit_start(rows.to(_CPU), prepared.schema, loss, own_fold=own_fold, n_slots=n_slots)
+    network.begin_at(start)
 
 
 @torch.no_grad()

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nae.network.noise import gumbel_noise
+from nae.network.softmax import log_softmax, softmax
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from nae.tables.routing import Routing as TableRouting
 
@@ -50,7 +51,7 @@ class Softmax(Routing):
     is_softmax = True
 
     def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
-        return _mask(logits, self.n_active).softmax(dim=1)
+        return softmax(_mask(logits, self.n_active))
 
 
 class Equal(Routing):
@@ -60,7 +61,7 @@ class Equal(Routing):
     in_tables = EqualRouting
 
     def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
-        return (_mask(logits, self.n_active) - logits.detach()).softmax(dim=1)
+        return softmax(_mask(logits, self.n_active) - logits.detach())
 
 
 class Gumbel(Routing):
@@ -73,9 +74,9 @@ class Gumbel(Routing):
     def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
         masked = _mask(logits, self.n_active)
         if counter is None:
-            return masked.softmax(dim=1)
+            return softmax(masked)
         noise = gumbel_noise(logits.shape, counter, logits.dtype)
-        return ((masked.log_softmax(dim=1) + noise) / self.temperature).softmax(dim=1)
+        return softmax((log_softmax(masked) + noise) / self.temperature)
 
 
 def _mask(logits: Tensor, n_active: int) -> Tensor:
