@@ -24,7 +24,7 @@ def test_fit_prints_a_result_beside_a_baseline_and_what_to_do_next(nae: Command,
     assert re.search(r"RMSE .*always the mean|always the mean", out)
     assert "Quality on 60 test rows" in out
     assert "300 rows, 4 features; 'price' holds numbers" in err
-    assert "240 rows to train and validate on, 60 kept apart to test" in err
+    assert "240 rows to train and validate on, 60 kept for testing" in err
     assert f"nae explain {path}" in err
     training = library.load(path).training
     assert training.target == "price"

@@ -22,6 +22,11 @@ EXTREMES = {
     ),
     "64 experts": Problem(n_features=2, network={"n_experts": 64, "n_active": 64}),
     "100 experts, 30 of them active": Problem(n_features=2, network={"n_experts": 100, "n_active": 30}),
+    "200 experts, 150 of them active": Problem(n_features=2, n_rows=30, network={"n_experts": 200, "n_active": 150}),
+    "Gumbel noise over 70 experts, 40 of them active": Problem(
+        n_features=5, network={"routing": "gumbel", "n_experts": 70, "n_active": 40, "gate": "diagonal"}
+    ),
+    "one expert that is dropped": Problem(network={"n_experts": 1, "n_active": 1, "expert_dropout": 0.3}),
     "26 classes": Problem(n_outputs=26, loss="cross-entropy", network={"n_experts": 16, "n_active": 16}),
     "one feature": Problem(n_features=1),
     "one row in a step": Problem(training={"batch_size": 1}, n_rows=9),
@@ -36,7 +41,6 @@ def problems(draw: Any) -> Problem:
     loss = draw(st.sampled_from(LOSSES))
     n_experts = draw(st.integers(1, 18))
     n_features = draw(st.integers(1, 7))
-    is_dropped = n_experts > 1 and draw(st.booleans())
     return Problem(
         n_features=n_features,
         n_rows=draw(st.integers(24, 90)),
@@ -52,13 +56,13 @@ def problems(draw: Any) -> Problem:
         is_double=draw(st.booleans()),
         network={
             "gate": draw(st.sampled_from(list(GATES))),
-            "routing": draw(st.sampled_from(["softmax", "equal"])),
+            "routing": draw(st.sampled_from(["softmax", "equal", "gumbel"])),
             "n_experts": n_experts,
             "n_active": draw(st.integers(1, n_experts)),
             "n_members": draw(st.integers(1, 3)),
             "n_blocks": draw(st.integers(1, 3)),
             "hidden_dim": draw(st.sampled_from([1, 7, 8, 16, 32, 40])),
-            "expert_dropout": 0.3 if is_dropped else 0.0,
+            "expert_dropout": draw(st.sampled_from([0.0, 0.3])),
         },
         training={
             "batch_size": draw(st.integers(5, 100)),

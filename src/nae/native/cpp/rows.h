@@ -1,7 +1,7 @@
 // The rows of a batch, a block at a time: where they lie, their logits, and back to the gradients of both.
 #pragma once
-#include "dropout.h"
 #include "matmul.h"
+#include "random.h"
 #include "vector.h"
 
 namespace nae::NAE_SET {
@@ -31,7 +31,7 @@ NAE_INLINE Span rows_of(const Batch<T>& batch, int block) {
 
 // Copies the rows of a block from the table, feature after feature.
 template <class T>
-void gather(const Model<T>& model, const Batch<T>& batch, const Member<T>& member, Workspace<T>& ws, int block) {
+void gather(const Model<T>& model, const Batch<T>& batch, int member, Workspace<T>& ws, int block) {
   const Rows<T>& rows = *batch.rows;
   const int n_features = model.size.features, n_outputs = model.size.outputs;
   const Span span = rows_of(batch, block);
@@ -47,7 +47,7 @@ void gather(const Model<T>& model, const Batch<T>& batch, const Member<T>& membe
       if (rows.target) ws.target[int64_t(b) * n_outputs + o] = rows.target[row * n_outputs + o];
     }
     if (rows.label) ws.label[b] = rows.label[row];
-    ws.is_out[b] = rows.fold && rows.fold[row] == model.own_fold[member.number];
+    ws.is_out[b] = rows.fold && rows.fold[row] == model.own_fold[member];
   }
 }
 
@@ -75,7 +75,6 @@ void sum_terms(const Model<T>& model, const Batch<T>& batch, const T* bias, Work
         const T* lower = ws.terms + int64_t(scratch.row_slots[2 * f]) * width + from;
         const T* upper = ws.terms + int64_t(scratch.row_slots[2 * f + 1]) * width + from;
         const T of_upper = shares[f], of_lower = 1 - of_upper;
-#pragma GCC unroll 4
         for (int i = 0; i < count(); ++i)
           sum[i] += of_lower * load<K>(lower + i * kLanes<K>) + of_upper * load<K>(upper + i * kLanes<K>);
       }
@@ -123,11 +122,12 @@ void gate_logits(const Model<T>& model, const Batch<T>& batch, const T* weights,
                          ws.routing + int64_t(span.first) * logits, logits, weights + model.mix_bias_at);
 }
 
-// The linear map of a gate with rows and columns exchanged, for the way back.
+// Some columns of the linear map of a gate as rows, for the way back.
 template <class T>
-void turn_mix(const Model<T>& model, const T* weights, Workspace<T>& ws) {
-  turn(model.size.terms, model.size.logits, weights + model.mix_at, model.size.logits, ws.mix_turned,
-       model.size.terms_pad);
+void turn_mix(const Model<T>& model, const T* weights, Workspace<T>& ws, int part) {
+  const int logits = model.size.logits, width = model.size.terms_pad, from = part * kMixColumns;
+  const int n = from + kMixColumns < logits ? kMixColumns : logits - from;
+  turn(model.size.terms, n, weights + model.mix_at + from, logits, ws.mix_turned + int64_t(from) * width, width);
 }
 
 // From gradients of the logits to those of the summed terms, where a linear map lies between.
