@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from nae.network.cells import RowCells
 
 from benchmarks.machine import ForeignLoad, describe
 from nae.encoding import Columns, build_schema, infer_kinds
+from nae.engines.torch.cells import RowCells
 from nae.estimators.settings import resolve
 from nae.network import Network, piecewise_inputs
 from nae.parameters import Parameters

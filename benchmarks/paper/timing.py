@@ -174,6 +174,7 @@ def _made(
     from nae.network.cells import RowCells
 
     from nae.encoding import Columns, build_schema, infer_kinds
+    from nae.engines.torch.cells import RowCells
     from nae.estimators.settings import resolve
     from nae.network import Network, piecewise_inputs
     from nae.parameters import Parameters

@@ -17,7 +17,7 @@ from nae._typing import AnyArray, Array
 from nae.encoding import Category, Feature, Number
 from nae.export import MISSING_TOKEN
 from nae.links import LINKS
-from nae.network.routing import ROUTINGS
+from nae.network.network import ROUTINGS
 from nae.tables import TableModel
 from nae.tables.gates import GATES
 from tests.laws.models import UNKNOWN, make_model
@@ -32,7 +32,7 @@ ROUTES: dict[str, dict[str, Any]] = {
     "softmax of one": {"routing": "softmax", "n_active": 1},
     "equal": {"routing": "equal", "n_active": 4},
     "equal of two": {"routing": "equal", "n_active": 2},
-    "gumbel of three": {"routing": ROUTINGS["gumbel"].in_tables.name, "n_active": 3},
+    "gumbel of three": {"routing": ROUTINGS["gumbel"].name, "n_active": 3},
     "one expert": {"n_experts": 1},
 }
 OUTPUTS = {"identity": 1, "log": 2, "logit": 1, "softmax": 3}  # of a link, where a case does not say

@@ -18,7 +18,7 @@ GROUPS = {
         "datasets",
     ),
     "The model": ("tables", "quality", "explanation", "metrics", "card"),
-    "Learning": ("native", "network", "scanning", "training", "estimators", "tuning", "scale"),
+    "Learning": ("native", "network", "scanning", "training", "engines", "estimators", "tuning", "scale"),
     "Showing and handing on": ("plots", "interop", "export", "report", "serving"),
     "The command line": ("cli",),
 }

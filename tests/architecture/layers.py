@@ -37,13 +37,14 @@ GRAPH: Graph = {
     "native": (),
     "network": ("encoding", "tables"),
     "scanning": ("links", "encoding", "quality"),
-    "training": ("links", "parameters", "encoding", "tables", "native", "network", "scanning"),
+    "training": ("links", "parameters", "encoding", "tables", "network", "scanning"),
+    "engines": ("encoding", "native", "network", "training"),
     "estimators": (
         *("links", "contributions", "recipes", "parameters", "selection", "encoding", "tables", "quality"),
-        *("explanation", "metrics", "network", "scanning", "training"),
+        *("explanation", "metrics", "network", "scanning", "training", "engines"),
     ),
     "tuning": ("recipes", "selection", "encoding", "plots", "estimators"),
-    "scale": ("encoding", "tables", "explanation", "scanning", "training", "estimators", "tuning"),
+    "scale": ("encoding", "tables", "explanation", "scanning", "training", "engines", "estimators", "tuning"),
     "cli": (
         *("recipes", "parameters", "datasets", "encoding", "tables", "quality", "explanation", "card", "export"),
         *("report", "serving", "native", "scanning", "estimators", "tuning", "scale"),
@@ -54,10 +55,10 @@ GRAPH: Graph = {
 FORWARDING = {"tables/explains.py": "explanation", "explanation/interpret.py": "interop"}
 # What reads a model must not know how it was trained.
 READERS = ("card", "plots", "interop", "export", "report", "serving")
-TRAINERS = ("network", "training", "scanning", "estimators")
-# Packages that only some parts may import.
+TRAINERS = ("network", "training", "engines", "scanning", "estimators")
+# Packages that only some parts, or some folders of a part, may import.
 OWNERS = {
-    "torch": (*TRAINERS, "tuning", "scale"),
+    "torch": ("engines/torch",),
     "sklearn": (*TRAINERS, "interop", "tuning", "scale", "cli"),
     "matplotlib": ("plots",),
     "plotly": ("plots", "interop", "report"),
@@ -165,7 +166,7 @@ def _import_nodes(tree: ast.AST, when: When) -> Iterator[tuple[ast.Import | ast.
 def _complaint(one: Import) -> str | None:
     where = f"nae/{one.file}:{one.line} ({one.part}) imports {one.module}"
     owners = OWNERS.get(one.module.partition(".")[0])
-    if owners is not None and one.part not in owners and one.when is not When.never:
+    if owners is not None and one.when is not When.never and not _stands_in(one, owners):
         return f"{where}, which only {list(owners)} may"
     if one.target is None:
         return None
@@ -177,6 +178,11 @@ def _complaint(one: Import) -> str | None:
     if one.target in (*BASE, *GRAPH[one.part]) or _forwards(one):
         return None
     return f"{where}, which GRAPH does not allow"
+
+
+def _stands_in(one: Import, owners: tuple[str, ...]) -> bool:
+    """Return whether an import stands in one of some parts or folders."""
+    return one.part in owners or any(one.file.startswith(f"{owner}/") for owner in owners)
 
 
 def _forwards(one: Import) -> bool:

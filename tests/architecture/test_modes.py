@@ -8,18 +8,21 @@ from typing import Any
 import pytest
 
 import nae
+from nae.engines import ENGINES
+from nae.engines.torch.encoders import EVALUATIONS
+from nae.engines.torch.gates import TORCH_GATES
+from nae.engines.torch.losses import loss_per_row
+from nae.engines.torch.routing import TORCH_ROUTINGS
 from nae.export import c_steps, onnx, sql_steps
-from nae.network import ENCODERS
-from nae.network.gates import GATES
-from nae.network.routing import ROUTINGS
+from nae.network import ENCODERS, GATES
+from nae.network.network import ROUTINGS
 from nae.tables import kernel, listing
 from nae.tables.lowered import STEPS
-from nae.training import LOSSES
-from nae.training.engine import ENGINES
+from nae.training import LOSSES, make_loss
 from nae.training.schedule import SCHEDULES
 
 NAMES = {*ENCODERS, *GATES, *ROUTINGS, *LOSSES, *ENGINES, *SCHEDULES}
-PACKAGES = ("network", "training", "tables", "explanation", "interop", "export", "report")
+PACKAGES = ("network", "training", "engines/torch", "tables", "explanation", "interop", "export", "report")
 WEB = Path(__file__).parents[2] / "web" / "src"
 EVALUATORS: dict[str, Any] = {
     "kernel": kernel.LAYOUTS,
@@ -72,6 +75,13 @@ def test_the_page_asks_for_no_gate_or_routing_by_its_name() -> None:
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 def test_an_evaluator_knows_every_step(evaluator: str) -> None:
     assert set(EVALUATORS[evaluator]) == set(STEPS)
+
+
+def test_torch_knows_every_mode() -> None:
+    assert set(TORCH_GATES) == set(GATES)
+    assert set(TORCH_ROUTINGS) == set(ROUTINGS)
+    assert set(EVALUATIONS) == set(ENCODERS)
+    assert all(callable(loss_per_row(make_loss(name))) for name in LOSSES)
 
 
 @pytest.mark.parametrize(

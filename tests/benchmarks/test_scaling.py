@@ -3,10 +3,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from benchmarks.scaling import BEGIN, END, Measurement, Sizes, fit_model, hold_out, insert, predict, read_measurements
-from nae.network import Network
+from nae.network import draw_network
 from tests.configs import network_config
 
 BASE = Sizes(32, 2, 512)
@@ -20,8 +19,8 @@ def test_the_weights_are_those_of_a_network(sizes: Sizes) -> None:
         hidden_dim=sizes.hidden_dim, gate_rank=sizes.gate_rank,
     )  # fmt: skip
     inputs = np.ones((sizes.n_features, 5, 50))
-    network = Network(config, inputs, 1, generator=torch.Generator().manual_seed(0))
-    assert sum(parameter.numel() for parameter in network.parameters()) == sizes.n_parameters
+    network = draw_network(config, inputs, 1, random=np.random.default_rng(0))
+    assert sum(array.size for array in network.arrays.values()) == sizes.n_parameters
 
 
 def test_a_fit_finds_the_rates_behind_the_measurements() -> None:

@@ -13,8 +13,7 @@ import pytest
 from nae import NAEClassifier, NAERegressor
 from nae.errors import ConfigError
 from nae.estimators.docstrings import documented
-from nae.network import ENCODERS
-from nae.network.gates import GATES
+from nae.network import ENCODERS, GATES
 from nae.parameters import (
     ClassParameters,
     Device,

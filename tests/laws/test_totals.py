@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import nae
 from nae import NAEClassifier, NAERegressor
@@ -57,8 +56,8 @@ def assert_least(loss: str, score: np.ndarray, target: np.ndarray, weight: np.nd
     given = make_loss(loss, quantile=0.8, delta=0.5)
 
     def total(shift: float) -> float:
-        scaled = torch.as_tensor((score + shift)[:, None, None] / spread)
-        return float(given.per_row(scaled, torch.as_tensor(target[:, None] / spread))[:, 0].numpy() @ weight)
+        scaled = (score + shift)[:, None, None] / spread
+        return float(given.per_row(scaled, target[:, None] / spread)[:, 0] @ weight)
 
     shifts = [sign * 10.0**power * spread for power in range(-5, 1) for sign in (-1, 1)]
     assert total(0.0) <= min(total(shift) for shift in shifts) + 1e-6 * weight.sum()
@@ -253,10 +252,10 @@ class Beside:
 
     count = 2
 
-    def __init__(self, rank: int, told: dict[int, torch.Tensor], barrier: threading.Barrier) -> None:
+    def __init__(self, rank: int, told: dict[int, np.ndarray], barrier: threading.Barrier) -> None:
         self.rank, self.told, self.barrier = rank, told, barrier
 
-    def total(self, values: torch.Tensor) -> torch.Tensor:
+    def total(self, values: np.ndarray) -> np.ndarray:
         self.told[self.rank] = values
         self.barrier.wait(timeout=20)
         found = self.told[0] + self.told[1]
@@ -266,7 +265,7 @@ class Beside:
 
 def side_by_side(work: list[Callable[[Any], np.ndarray]]) -> list[np.ndarray]:
     found: dict[int, np.ndarray] = {}
-    told: dict[int, torch.Tensor] = {}
+    told: dict[int, np.ndarray] = {}
     barrier = threading.Barrier(2)
 
     def run(rank: int) -> None:

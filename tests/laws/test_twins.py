@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from nae.encoding import Columns, Schema, build_schema, infer_kinds
+from nae.engines.torch import TorchNetwork
 from nae.links import LINKS
-from nae.network import ENCODERS, Network, NetworkConfig
-from nae.network.cells import RowCells
-from nae.network.gates import GATES
-from nae.network.routing import ROUTINGS
-from nae.training.assemble import Scale, assemble, padded_slots
+from nae.network import ENCODERS, GATES, Network, NetworkConfig, draw_network
+from nae.network.network import ROUTINGS
+from nae.training.assemble import Scale, assemble
 from tests.configs import network_config
+from tests.engines.torch.networks import cells_of, moved
 
 N_ROWS = 60
 
@@ -33,15 +33,8 @@ def schema(table: Columns) -> Schema:
 
 def network_for(config: NetworkConfig, table: Columns, schema: Schema, n_outputs: int) -> Network:
     inputs = ENCODERS[config.encoder].make_inputs(schema, table, n_ramps=5, random=np.random.default_rng(1))
-    generator = torch.Generator().manual_seed(2)
-    network = Network(config, inputs, n_outputs, generator=generator, dtype=torch.float64)
-    with torch.no_grad():  # biases and norms start at zero and one, where a lost one would not be missed
-        for parameter in network.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
-        for name, buffer in network.named_buffers():
-            if "running" in name:
-                buffer.add_(0.3 * torch.rand(buffer.shape, generator=generator, dtype=torch.float64))
-    return network.eval()
+    drawn = draw_network(config, inputs, n_outputs, random=np.random.default_rng(2), dtype=np.float64)
+    return moved(drawn)
 
 
 def assert_twins(config: NetworkConfig, table: Columns, schema: Schema, *, n_outputs: int, on_knots: bool) -> None:
@@ -60,9 +53,8 @@ def assert_twins(config: NetworkConfig, table: Columns, schema: Schema, *, n_out
         link=LINKS["identity"],
         outputs=tuple(f"y{i}" for i in range(n_outputs)),
     )
-    rows = RowCells(torch.as_tensor(padded_slots(schema)[cells.slot]), torch.as_tensor(cells.fraction))
     with torch.no_grad():
-        routed = network(rows)
+        routed = TorchNetwork(network).eval()(cells_of(schema, table, on_knots=on_knots))
     expected = routed.score.mean(dim=-1).numpy() * scale.spread + scale.centre
     found = model.decision_function(cells).reshape(N_ROWS, n_outputs)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from nae import NAEClassifier, NAERegressor
-from nae.encoding import Columns, build_schema, infer_kinds
-from nae.network import Network, piecewise_inputs
-from nae.network.cells import RowCells
-from nae.training import TrainingConfig, TrainingRows, make_loss
+from nae.encoding import Cells, Columns, build_schema, infer_kinds
+from nae.engines.torch import TorchEngine
+from nae.engines.torch.rows import TensorRows
+from nae.network import draw_network, piecewise_inputs
+from nae.training import Job, TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
-from nae.training.engine import TorchEngine
 from tests.configs import network_config, training_config
 
 N_ROWS = 40
@@ -122,24 +122,23 @@ def prepare(columns: Columns, config: TrainingConfig, rows: np.ndarray, weight: 
     schema = build_schema(columns, infer_kinds(columns), np.ones(N_ROWS), n_knots=6)
     cells = schema.locate(columns).take(rows)
     shape = network_config(n_experts=3, n_active=3, n_members=2, hidden_dim=5)
-    generator = torch.Generator().manual_seed(0)
-    network = Network(shape, piecewise_inputs(schema, 4), 1, generator=generator, dtype=torch.float64)
-    target = torch.as_tensor(np.random.default_rng(11).uniform(0, 1, (N_ROWS, 1)).round())[rows]
+    inputs, random = piecewise_inputs(schema, 4), np.random.default_rng(0)
+    network = draw_network(shape, inputs, 1, random=random, dtype=np.float64)
     training = TrainingRows(
-        RowCells(torch.as_tensor(padded_slots(schema)[cells.slot]), torch.as_tensor(cells.fraction)),
-        target,
-        torch.as_tensor(weight / weight.mean()),
-        torch.as_tensor(np.random.default_rng(12).normal(size=(N_ROWS, 1)))[rows],
+        Cells(padded_slots(schema)[cells.slot], cells.fraction),
+        np.random.default_rng(11).uniform(0, 1, (N_ROWS, 1)).round()[rows],
+        weight / weight.mean(),
+        np.random.default_rng(12).normal(size=(N_ROWS, 1))[rows],
     )
-    network.train()
-    generator = torch.Generator().manual_seed(0)
-    return TorchEngine(network, training, None, make_loss(loss), config, generator=generator), training
+    engine = TorchEngine(Job(network, training, None, make_loss(loss), config, np.random.default_rng(0)))
+    engine.module.train()
+    return engine, TensorRows.of(training)
 
 
-def gradients(engine: TorchEngine, batch: TrainingRows) -> list[torch.Tensor]:
+def gradients(engine: TorchEngine, batch: TensorRows) -> list[torch.Tensor]:
     """Return the loss and the gradient of all parameters; the step size is still zero, so nothing moves."""
     value = engine.step(batch)
-    return [value, *(parameter.grad.clone() for parameter in engine.network.parameters())]
+    return [value, *(parameter.grad.clone() for parameter in engine.module.parameters())]
 
 
 CONFIGS = {

@@ -7,8 +7,9 @@ import numpy as np
 import torch
 
 from nae.encoding import Category, Columns, Feature, Schema, build_schema
-from nae.network import ENCODERS, Network, NetworkConfig
-from nae.network.network import RowCells
+from nae.engines.torch import TorchNetwork
+from nae.engines.torch.network import RowCells
+from nae.network import ENCODERS, Network, NetworkConfig, draw_network
 from nae.training.assemble import padded_slots
 from tests.reference.equations import Block, Model, Outcome, embed, interpolation, run
 
@@ -21,7 +22,8 @@ N_OUTPUTS = 2
 class Setting:
     """A network, the table it was made for, and the table's rows as plain values."""
 
-    network: Network
+    drawn: Network
+    network: TorchNetwork
     schema: Schema
     columns: Columns
     rows: list[list[object]]
@@ -36,7 +38,7 @@ class Setting:
 
 
 def make_setting(
-    config: NetworkConfig, *, n_outputs: int = N_OUTPUTS, n_knots: int = 5, dtype: torch.dtype = torch.float64
+    config: NetworkConfig, *, n_outputs: int = N_OUTPUTS, n_knots: int = 5, dtype: type[np.floating] = np.float64
 ) -> Setting:
     """Return a random network on a table of two numbers and a category, with missing values."""
     random = np.random.default_rng(7)
@@ -49,18 +51,17 @@ def make_setting(
     kinds = [("number", ""), ("number", ""), ("category", "")]
     schema = build_schema(columns, kinds, np.ones(24), n_knots=n_knots)
     inputs = ENCODERS[config.encoder].make_inputs(schema, columns, n_ramps=4, random=random)
-    generator = torch.Generator().manual_seed(3)
-    network = Network(config, inputs, n_outputs, generator=generator, dtype=dtype)
-    with torch.no_grad():  # nothing may be zero or one by default: a lost bias or scale would go unnoticed
-        for name, parameter in network.named_parameters():
-            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64).to(dtype)
-            parameter.copy_(parameter * (3.0 if "gate" in name else 1.0) + 0.5 * noise)
-        for buffer_name, buffer in network.named_buffers():
-            if "running" in buffer_name:
-                buffer.add_(torch.rand(buffer.shape, generator=generator, dtype=torch.float64).to(dtype))
-    network.eval()
+    random = np.random.default_rng(3)
+    network = draw_network(config, inputs, n_outputs, random=random, dtype=dtype)
+    arrays = {}  # nothing may be zero or one by default: a lost bias or scale would go unnoticed
+    for name, array in network.arrays.items():
+        if "running" in name:
+            arrays[name] = array + random.uniform(size=array.shape)
+        else:
+            arrays[name] = array * (3.0 if "gate" in name else 1.0) + 0.5 * random.normal(size=array.shape)
+    network = network.with_arrays(arrays)
     rows = [list(row) for row in zip(first, second, third, strict=True)]
-    return Setting(network, schema, columns, rows)
+    return Setting(network, TorchNetwork(network).eval(), schema, columns, rows)
 
 
 def oracle_models(setting: Setting) -> list[Model]:

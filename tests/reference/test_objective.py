@@ -8,12 +8,13 @@ import torch
 
 from nae import metrics
 from nae.encoding import Columns, build_schema
+from nae.engines.torch.losses import loss_per_row
+from nae.engines.torch.penalties import variation_penalty, weighted_mean
 from nae.links import Identity
 from nae.tables import TableModel
 from nae.tables.gates import GateTables
 from nae.tables.routing import SoftmaxRouting
 from nae.training import make_loss
-from nae.training.penalties import variation_penalty, weighted_mean
 from tests.configs import network_config
 from tests.reference import equations
 from tests.reference.bridge import make_setting, oracle_models
@@ -26,7 +27,7 @@ def test_the_objective_is_equation_7() -> None:
     weight = torch.ones(len(targets), dtype=torch.float64)
     with torch.no_grad():
         routed = setting.network(setting.cells)
-        loss = make_loss("squared").per_row(routed.score, torch.as_tensor(targets)[:, None])
+        loss = loss_per_row(make_loss("squared"))(routed.score, torch.as_tensor(targets)[:, None])
         value = weighted_mean(loss, weight) + 0.7 * variation_penalty(routed.experts, weight)
     (model,) = oracle_models(setting)
     outcomes = [equations.run(model, row) for row in setting.rows]

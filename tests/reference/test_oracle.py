@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from nae.encoding import Columns
+from nae.engines.torch.network import Routed
 from nae.links import Identity
 from nae.network import ENCODERS, NetworkConfig
-from nae.network.network import Routed
 from nae.tables import TableModel
 from nae.training.assemble import Scale, assemble
 from tests.configs import network_config
@@ -41,9 +41,7 @@ def config_of(case: str) -> NetworkConfig:
 def tables_of(setting: Setting) -> TableModel:
     cells = setting.schema.locate(setting.columns)
     weights = np.ones(len(setting.rows))
-    return assemble(
-        setting.network, setting.schema, cells, weights, SCALE, link=Identity(), outputs=("first", "second")
-    )
+    return assemble(setting.drawn, setting.schema, cells, weights, SCALE, link=Identity(), outputs=("first", "second"))
 
 
 def centred(setting: Setting, rows: list[list[object]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -123,7 +121,7 @@ def test_values_no_training_row_had_follow_the_equations(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["nae, all experts", "nae, low-rank gate", "nae-e, two of four", "nae-d"])
 def test_single_precision_stays_within_a_millionth_of_the_scale(case: str) -> None:
-    setting = make_setting(config_of(case), dtype=torch.float32)
+    setting = make_setting(config_of(case), dtype=np.float32)
     model = tables_of(setting)
     assert model.experts.dtype == np.float32
     values, _, _, score = centred(setting, setting.rows)

@@ -9,18 +9,20 @@ from sklearn.preprocessing import QuantileTransformer
 
 from nae import NAERegressor, presets
 from nae.encoding import Columns, build_schema
+from nae.engines.torch import TorchNetwork
 from nae.estimators.settings import resolve
-from nae.network import Network, quantile_inputs
+from nae.network import draw_network, quantile_inputs
 from nae.parameters import Parameters
 from tests.configs import network_config
 
 N_FEATURES, WIDTH, N_EXPERTS = 8, 128, 4
 
 
-def paper_network(**changes: object) -> Network:
+def paper_network(**changes: object) -> TorchNetwork:
     config = {"encoder": "mlp", "n_experts": N_EXPERTS, "n_active": N_EXPERTS, "n_blocks": 4, "hidden_dim": WIDTH}
     inputs = np.linspace(-2, 2, 8 * 20).reshape(N_FEATURES, 20, 1)
-    return Network(network_config(**{**config, **changes}), inputs, 1, generator=torch.Generator().manual_seed(0))
+    shape = network_config(**{**config, **changes})
+    return TorchNetwork(draw_network(shape, inputs, 1, random=np.random.default_rng(0)))
 
 
 def assert_uniform(parameter: torch.Tensor, bound: float) -> None:

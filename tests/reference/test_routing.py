@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from nae.engines.torch.noise import gumbel_noise
+from nae.engines.torch.routing import TORCH_ROUTINGS
 from nae.network import NetworkConfig
-from nae.network.noise import gumbel_noise
-from nae.network.routing import ROUTINGS as TORCH_ROUTINGS
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from tests.configs import network_config
 from tests.reference.bridge import Setting, make_setting

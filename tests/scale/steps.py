@@ -1,16 +1,18 @@
 """Training steps by one process or by one of several: what every worker ends with."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
-import torch
 import torch.distributed as dist
 
-from nae.network.cells import RowCells
-from nae.training import TrainingRows, make_loss
-from nae.training.engine import TorchEngine
+from nae.encoding import Cells
+from nae.engines.torch import TorchEngine
+from nae.engines.torch.rows import TensorRows
+from nae.engines.torch.together import Together
+from nae.training import TrainingRows
 from nae.training.schedule import Cosine
-from nae.training.workers import ALONE, Together, Workers
+from nae.training.workers import ALONE, Workers
 from tests.configs import training_config
 from tests.training.problems import Problem
 
@@ -22,18 +24,18 @@ _BATCH = 32
 def take_steps(n_steps: int, workers: Workers = ALONE, **config: object) -> dict[str, np.ndarray]:
     """Return network and dial after some steps; several workers share the rows of every batch."""
     problem = Problem(gate="low-rank")
-    network, rows = problem.network().float(), _weighted(problem.rows())
+    network, rows = problem.network(dtype=np.float32), _weighted(problem.rows())
     settings = training_config(batch_size=_BATCH, warmup_steps=1, **config)
-    order = torch.Generator().manual_seed(0)
-    engine = TorchEngine(network, rows, None, make_loss("squared"), settings, generator=order, workers=workers)
-    schedule = Cosine(settings, engine.n_batches)
-    for number in range(n_steps):
-        batch = torch.randperm(len(rows), generator=order)[:_BATCH]
-        engine.optimiser.set_rate(settings.learning_rate * schedule.rate(number))
-        engine.step(rows.take(batch[workers.rank :: workers.count]))
-    found = {name: tensor.detach().numpy().copy() for name, tensor in network.state_dict().items()}
-    if engine.dial is not None:
-        found |= {name: tensor.numpy() for name, tensor in engine.dial.tensors().items()}
+    order = np.random.default_rng(0)
+    with closing(TorchEngine(problem.job(rows, network=network, config=settings, workers=workers))) as engine:
+        schedule = Cosine(settings, engine.n_batches)
+        for number in range(n_steps):
+            batch = order.permutation(len(rows))[:_BATCH]
+            engine.optimiser.set_rate(settings.learning_rate * schedule.rate(number))
+            engine.step(TensorRows.of(rows.take(batch[workers.rank :: workers.count])))
+        found = engine.module.arrays()
+        if engine.dial is not None:
+            found |= engine.dial.arrays()
     return found
 
 
@@ -47,7 +49,7 @@ def take_steps_together(rank: int, port: int, n_steps: int, config: dict[str, ob
 
 
 def _weighted(rows: TrainingRows) -> TrainingRows:
-    weight = torch.linspace(0.5, 1.5, len(rows))
-    fold = torch.arange(len(rows)) % 4
-    cells = RowCells(rows.cells.slot, rows.cells.fraction.float())
-    return replace(rows, cells=cells, target=rows.target.float(), weight=weight, fold=fold)
+    weight = np.linspace(0.5, 1.5, len(rows), dtype=np.float32)
+    fold = np.arange(len(rows)) % 4
+    cells = Cells(rows.cells.slot, rows.cells.fraction.astype(np.float32))
+    return replace(rows, cells=cells, target=rows.target.astype(np.float32), weight=weight, fold=fold)

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet
 import pytest
-import torch
 
 import nae
 from nae.errors import ConfigError, DataError, TrainingError
@@ -90,16 +89,16 @@ def test_workers_share_every_batch_equally() -> None:
     own = Problem().rows()
     rows = SharedRows(own, FakeWorkers(70, 60))
     assert len(rows) == 64 + 70 + 60
-    parts = list(rows.batches(4, 48, torch.Generator().manual_seed(0)))
+    parts = list(rows.batches(4, 48, np.random.default_rng(0)))
     assert [len(part) for part in parts] == [15] * 4  # as many as the smallest share has for each
-    assert [len(part) for part in rows.batches(1, 194, torch.Generator())] == [60]
+    assert [len(part) for part in rows.batches(1, 194, np.random.default_rng(0))] == [60]
 
 
 def test_a_worker_without_rows_is_an_error() -> None:
     with pytest.raises(DataError, match=r"Every worker must have rows; they have \[64, 0\]. Use fewer workers"):
         SharedRows(Problem().rows(), FakeWorkers(0))
     with pytest.raises(DataError, match="the smallest share has 3 rows"):
-        list(SharedRows(Problem().rows(), FakeWorkers(3)).batches(4, 16, torch.Generator()))
+        list(SharedRows(Problem().rows(), FakeWorkers(3)).batches(4, 16, np.random.default_rng(0)))
 
 
 class EmptyHanded:

@@ -7,12 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nae.encoding import Cells
 from nae.errors import DataError
-from nae.network.cells import RowCells
 from nae.scanning.cache import Field, open_cache, plan_blocks
 from nae.training import TrainingRows
 from nae.training.cached import CachedRows, Packing
@@ -99,14 +98,15 @@ def test_a_cache_folder_must_exist(tmp_path):
 
 
 def training_rows(n_rows: int = N_ROWS) -> TrainingRows:
-    generator = torch.Generator().manual_seed(0)
-    slot = torch.randint(0, N_SLOTS - 1, (n_rows, N_FEATURES), generator=generator)
+    random = np.random.default_rng(0)
+    slot = random.integers(0, N_SLOTS - 1, (n_rows, N_FEATURES))
+    fraction = random.random((n_rows, N_FEATURES), dtype=np.float32)
     return TrainingRows(
-        RowCells(slot + torch.arange(N_FEATURES) * N_SLOTS, torch.rand((n_rows, N_FEATURES), generator=generator)),
-        torch.arange(n_rows, dtype=torch.float32)[:, None],
-        torch.ones(n_rows),
-        torch.randn((n_rows, 1), generator=generator),
-        torch.arange(n_rows) % 4,
+        Cells(slot + np.arange(N_FEATURES) * N_SLOTS, fraction),
+        np.arange(n_rows, dtype=np.float32)[:, None],
+        np.ones(n_rows, dtype=np.float32),
+        random.standard_normal((n_rows, 1), dtype=np.float32),
+        np.arange(n_rows) % 4,
     )
 
 
@@ -116,9 +116,9 @@ def cached(request, tmp_path):
     packing = Packing(
         n_features=N_FEATURES,
         n_slots=N_SLOTS,
-        target=torch.float32,
+        target=np.float32,
         target_width=1,
-        dtype=torch.float32,
+        dtype=np.float32,
         base_width=1,
         has_folds=True,
         is_exact=n_blocks == 1,
@@ -126,33 +126,32 @@ def cached(request, tmp_path):
     starts = plan_blocks(N_ROWS, 20, N_ROWS // n_blocks)
     with open_cache(packing.fields(), starts, folder=str(tmp_path)) as cache:
         cache.write(packing.pack(rows), np.random.default_rng(0))
-        weight = rows.slot_weight(N_FEATURES * N_SLOTS).double().numpy()
-        yield rows, CachedRows(cache, packing, torch.device("cpu"), slot_weight=weight)
+        yield rows, CachedRows(cache, packing, slot_weight=rows.slot_weight(N_FEATURES * N_SLOTS))
 
 
 def test_a_row_comes_back_as_it_was(cached):
     rows, source = cached
-    for part in source.batches(20, 50, torch.Generator().manual_seed(0)):
+    for part in source.batches(20, 50, np.random.default_rng(0)):
         batch = source.window.take(part)
-        expected = rows.take(batch.target[:, 0].long())
-        torch.testing.assert_close(batch.cells.slot, expected.cells.slot)
-        torch.testing.assert_close(batch.cells.fraction, expected.cells.fraction, atol=2**-16, rtol=0)
-        torch.testing.assert_close(batch.base, expected.base)
-        torch.testing.assert_close(batch.fold, expected.fold)
+        expected = rows.take(batch.target[:, 0].astype(np.int64))
+        np.testing.assert_array_equal(batch.cells.slot, expected.cells.slot)
+        np.testing.assert_allclose(batch.cells.fraction, expected.cells.fraction, atol=2**-16, rtol=0)
+        np.testing.assert_array_equal(batch.base, expected.base)
+        np.testing.assert_array_equal(batch.fold, expected.fold)
         assert batch.cells.fraction.max() < 1
 
 
 @pytest.mark.parametrize("n_batches", [20, 40])
 def test_an_epoch_shows_every_row_once_and_another_order_every_time(cached, n_batches):
     _, source = cached
-    generator = torch.Generator().manual_seed(0)
+    random = np.random.default_rng(0)
     size = N_ROWS // n_batches
     epochs = []
     for _ in range(2):
-        seen = [source.window.take(part).target[:, 0] for part in source.batches(n_batches, size, generator)]
+        seen = [source.window.take(part).target[:, 0] for part in source.batches(n_batches, size, random)]
         assert {len(part) for part in seen} == {size}
         assert len(seen) == n_batches
-        epochs.append(torch.cat(seen).tolist())
+        epochs.append(np.concatenate(seen).tolist())
     assert epochs[0] != epochs[1]
     assert sorted(epochs[0]) == list(range(N_ROWS))
 
@@ -162,19 +161,56 @@ def test_held_out_rows_and_slot_weights_are_those_of_the_rows(cached):
     found = source.held_out(2)
     assert sorted(found.target[:, 0].tolist()) == sorted(rows.held_out(2).target[:, 0].tolist())
     n_slots = N_FEATURES * N_SLOTS
-    torch.testing.assert_close(source.slot_weight(n_slots), rows.slot_weight(n_slots))
+    np.testing.assert_allclose(source.slot_weight(n_slots), rows.slot_weight(n_slots))
 
 
 def test_one_block_is_the_same_source_as_memory(tmp_path):
     rows = training_rows()
-    packing = Packing(N_FEATURES, N_SLOTS, torch.float32, 1, torch.float32, 1, has_folds=True, is_exact=True)
+    packing = Packing(N_FEATURES, N_SLOTS, np.float32, 1, np.float32, 1, has_folds=True, is_exact=True)
     with open_cache(packing.fields(), plan_blocks(N_ROWS, 4, N_ROWS), folder=str(tmp_path)) as cache:
         cache.write(packing.pack(rows), np.random.default_rng(0))
-        source = CachedRows(cache, packing, torch.device("cpu"), slot_weight=np.zeros(1))
+        source = CachedRows(cache, packing, slot_weight=np.zeros(1))
         pairs = zip(
-            source.batches(4, 250, torch.Generator().manual_seed(1)),
-            rows.batches(4, 250, torch.Generator().manual_seed(1)),
+            source.batches(4, 250, np.random.default_rng(1)),
+            rows.batches(4, 250, np.random.default_rng(1)),
             strict=True,
         )
         for mine, theirs in pairs:
-            assert torch.equal(source.window.take(mine).cells.fraction, rows.take(theirs).cells.fraction)
+            assert np.array_equal(source.window.take(mine).cells.fraction, rows.take(theirs).cells.fraction)
+
+
+def test_a_single_block_is_whole_and_several_are_not(cached):
+    rows, source = cached
+    whole = source.whole()
+    assert (whole is None) == (source.cache.n_blocks > 1)
+    if whole is not None:
+        np.testing.assert_array_equal(whole.target, rows.target)
+
+
+def test_the_window_says_when_it_has_moved(cached):
+    _, source = cached
+    moves, seen = [], []
+    for part in source.batches(20, 50, np.random.default_rng(0)):
+        moves.append(source.n_moves)
+        seen.append(source.window.take(part).target[:, 0])
+    assert len(set(moves)) == source.cache.n_blocks
+    assert moves == sorted(moves)
+    assert source.window is source.window  # its arrays stay where they are
+    address = source.window.weight.ctypes.data
+    list(source.batches(20, 50, np.random.default_rng(1)))
+    assert source.window.weight.ctypes.data == address
+
+
+def test_rows_are_scored_once_and_in_place(cached):
+    rows, source = cached
+    asked = []
+
+    def score(some):
+        asked.append(len(some))
+        return 2.0 * some.target.astype(np.float64)
+
+    parts = source.scored(score)
+    assert sum(asked) == len(rows)
+    for part in parts:
+        np.testing.assert_array_equal(part.score[:, 0], 2.0 * part.target[:, 0])
+    assert sorted(np.concatenate([part.target[:, 0] for part in parts]).tolist()) == list(range(N_ROWS))

@@ -1,16 +1,15 @@
 """A small problem for the training loop: rows, and a network for them."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import torch
 
 from nae.encoding import Cells, Columns, Schema, build_schema, infer_kinds
-from nae.network import Network, piecewise_inputs
-from nae.network.cells import RowCells
-from nae.training import TrainingRows
+from nae.network import Network, draw_network, piecewise_inputs
+from nae.training import Job, TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
-from tests.configs import network_config
+from tests.configs import network_config, training_config
 
 __all__ = ["N_ROWS", "Problem"]
 
@@ -38,14 +37,28 @@ class Problem:
         )
 
     def rows(self) -> TrainingRows:
-        position = torch.as_tensor(padded_slots(self.schema)[self.cells.slot])
-        cells = RowCells(position, torch.as_tensor(self.cells.fraction))
-        weight = torch.ones(N_ROWS, dtype=torch.float64)
-        return TrainingRows(cells, torch.as_tensor(self.target), weight, None)
+        cells = Cells(padded_slots(self.schema)[self.cells.slot], self.cells.fraction.copy())
+        return TrainingRows(cells, self.target.copy(), np.ones(N_ROWS), None)
 
     def folded(self, fold: np.ndarray) -> TrainingRows:
-        return replace(self.rows(), fold=torch.as_tensor(fold))
+        return replace(self.rows(), fold=np.asarray(fold, dtype=np.int64))
 
-    def network(self, seed: int = 0) -> Network:
-        generator = torch.Generator().manual_seed(seed)
-        return Network(self.config, piecewise_inputs(self.schema, 4), 1, generator=generator, dtype=torch.float64)
+    def network(self, seed: int = 0, dtype: type[np.floating] = np.float64) -> Network:
+        random = np.random.default_rng(seed)
+        return draw_network(self.config, piecewise_inputs(self.schema, 4), 1, random=random, dtype=dtype)
+
+    def job(
+        self,
+        rows: Any = None,
+        validation: TrainingRows | None = None,
+        *,
+        network: Network | None = None,
+        config: TrainingConfig | None = None,
+        **options: Any,
+    ) -> Job:
+        """Return a training of the network on the rows, by the squared loss."""
+        config = training_config() if config is None else config
+        rows = self.rows() if rows is None else rows
+        network = self.network() if network is None else network
+        random = np.random.default_rng(0)
+        return Job(network, rows, validation, make_loss("squared"), config, random, **options)

@@ -2,7 +2,7 @@
 
 import math
 
-import torch
+import numpy as np
 
 from nae.training.best import Best
 from nae.training.history import Epoch
@@ -13,7 +13,7 @@ def kept(best: Best, *offers: tuple[float | None, float | None]) -> tuple[list[i
     found = []
     for number, (validation, additivity) in enumerate(offers, start=1):
         epoch = Epoch(number, 1.0, validation, additivity, 0.0)
-        if best.offer(epoch, lambda number=number: {"epoch": torch.tensor(number)}):
+        if best.offer(epoch, lambda number=number: {"epoch": np.array(number)}):
             found.append(number)
     return found, None if best.snapshot is None else int(best.snapshot["epoch"])
 

@@ -2,13 +2,16 @@
 
 import errno
 import os
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
+from nae.engines import ENGINES
 from nae.errors import FormatError
+from nae.native import is_here, reason
+from nae.network import Network
 from nae.training import History, loop, make_loss, train
 from nae.training.checkpoint import RunState, read_state, write_state
 from nae.training.history import Epoch
@@ -35,23 +38,36 @@ class FileCheckpoints:
 
 
 def fit(
-    checkpoints: FileCheckpoints | None, *, dropout: float = 0.0, is_begun: bool = False, **config: object
-) -> tuple[torch.nn.Module, History]:
+    checkpoints: FileCheckpoints | None,
+    *,
+    engine: str = "torch",
+    dropout: float = 0.0,
+    is_begun: bool = False,
+    **given: object,
+) -> tuple[Network, History]:
     problem = Problem(dropout=dropout)
-    network, rows, loss = problem.network(), problem.folded(np.arange(N_ROWS) % 4), make_loss("squared")
+    network, rows = problem.network(), problem.folded(np.arange(N_ROWS) % 4)
     if is_begun:
-        n_slots = network.inputs.shape[1]
-        network.begin_at(fit_start(rows, problem.schema, loss, own_fold=torch.arange(2), n_slots=n_slots))
-    history = train(
-        network,
-        rows,
-        None,
-        loss,
-        training_config(**QUICK | {"max_epochs": 12, **config}),
-        generator=torch.Generator().manual_seed(0),
-        checkpoints=checkpoints,
-    )
-    return network, history
+        own_fold, n_slots = np.arange(2), network.n_slots
+        start = fit_start(rows, problem.schema, make_loss("squared"), own_fold=own_fold, n_slots=n_slots)
+        network = network.begin_at(start)
+    config = training_config(**QUICK | {"max_epochs": 12, **given})
+    with closing(ENGINES[engine](problem.job(rows, network=network, config=config), "cpu")) as one:
+        history = train(one, config, checkpoints=checkpoints)
+        return one.network, history
+
+
+def assert_equal(network: Network, expected: Network) -> None:
+    assert network.arrays.keys() == expected.arrays.keys()
+    for name, array in network.arrays.items():
+        assert np.array_equal(array, expected.arrays[name]), name
+
+
+@pytest.fixture(params=["torch", "native"])
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "native" and not is_here():
+        pytest.skip(reason())
+    return str(request.param)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +81,8 @@ def fit(
     ],
     ids=["cosine", "dial", "plateau", "averaged", "dropout"],
 )
-def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, config: dict[str, object]) -> None:
+def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, engine: str, config: dict[str, object]) -> None:
+    config = {"engine": engine, **config}
     expected, history = fit(None, **config)
     path = tmp_path / "state.safetensors"
     with pytest.raises(ConnectionError):
@@ -74,37 +91,35 @@ def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, config: d
     assert (resumed.best_epoch, resumed.stopped) == (history.best_epoch, history.stopped)
     assert resumed.column("loss") == history.column("loss")
     assert resumed.column("validation") == history.column("validation")
-    for name, tensor in network.state_dict().items():
-        assert torch.equal(tensor, expected.state_dict()[name]), name
+    assert_equal(network, expected)
 
 
 def test_what_counts_as_progress_is_measured_at_the_start_also_when_a_training_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     monkeypatch.setattr(loop, "_GAIN", 1.0)  # so much that it decides which epoch is the best one
-    config = {"is_begun": True, "learning_rate": 0.05}
+    config = {"engine": engine, "is_begun": True, "learning_rate": 0.05}
     expected, history = fit(None, **config)
     path = tmp_path / "state.safetensors"
     with pytest.raises(ConnectionError):
         fit(FileCheckpoints(path, fails_after=6), **config)
     network, resumed = fit(FileCheckpoints(path), **config)
     assert resumed.best_epoch == history.best_epoch
-    for name, tensor in network.state_dict().items():
-        assert torch.equal(tensor, expected.state_dict()[name]), name
+    assert_equal(network, expected)
 
 
 def test_a_state_takes_the_place_of_the_one_before_it_only_when_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.safetensors"
-    write_state(path, RunState({"weight": torch.ones(3)}, {"epoch": 1}))
+    write_state(path, RunState({"weight": np.ones(3)}, {"epoch": 1}))
 
     def fail(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):  # noqa: PT012
         patch.setattr(os, "fsync", fail)
-        write_state(path, RunState({"weight": torch.zeros(3)}, {"epoch": 2}))
+        write_state(path, RunState({"weight": np.zeros(3)}, {"epoch": 2}))
     assert read_state(path).values == {"epoch": 1}
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
@@ -131,14 +146,17 @@ def test_another_file_is_not_the_state_of_a_training(tmp_path: Path) -> None:
         read_state(path)
 
 
-def test_the_names_in_a_state_are_those_it_always_had(tmp_path: Path) -> None:
+def test_the_names_in_a_state_are_the_same_for_every_engine(tmp_path: Path, engine: str) -> None:
     path = tmp_path / "state.safetensors"
+    config = {"schedule": "plateau", "averaged_steps": 8, "additivity": 0.9, "dropout": 0.3}
     with pytest.raises(ConnectionError):
-        fit(FileCheckpoints(path, fails_after=5), schedule="plateau", averaged_steps=8, additivity=0.9, dropout=0.3)
+        fit(FileCheckpoints(path, fails_after=5), engine=engine, **config)
     state = read_state(path)
-    assert set(state.values) == {"n_steps", "cooling_from", "cooling_steps", "cooling_reason", "best", "history"}
-    names = {name.split("/")[0] for name in state.tensors}
-    assert {"network", "optimiser", "mean", "generator", "noise", "dial"} <= names <= {*names, "best"}
-    assert {name for name in state.tensors if name.startswith("dial/")} == {"dial/log_gamma", "dial/running"}
-    assert "network/expert_weight" in state.tensors
-    assert "optimiser/0/exp_avg" in state.tensors
+    schedule = {"cooling_from", "cooling_steps", "cooling_reason"}
+    assert set(state.values) == {"n_steps", "random", *schedule, "best", "history"}
+    names = {name.split("/")[0] for name in state.arrays}
+    needed = {"network", "optimiser", "mean", "noise", "dial"}
+    assert needed <= names <= {*needed, "best"}
+    assert {name for name in state.arrays if name.startswith("dial/")} == {"dial/log_gamma", "dial/running"}
+    assert "network/expert_weight" in state.arrays
+    assert "optimiser/0/exp_avg" in state.arrays

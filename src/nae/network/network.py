@@ -116,9 +116,10 @@ class Network:
         feature = padded // self.n_slots
         gate = _parts(self.arrays, "gate.")
         terms = np.empty((len(padded), *gate["weight"].shape[2:]))
-        for i in range(self.n_features):
-            own = np.flatnonzero(feature == i)
-            experts[own], terms[own] = self._evaluate(i, padded[own] - i * self.n_slots)
+        with np.errstate(over="ignore", invalid="ignore"):  # weights that diverged: whoever takes the tables looks
+            for i in range(self.n_features):
+                own = np.flatnonzero(feature == i)
+                experts[own], terms[own] = self._evaluate(i, padded[own] - i * self.n_slots)
         intercept = np.asarray(self.arrays["intercept"], dtype=np.float64)
         if self.start is not None:
             start = np.asarray(self.start, dtype=np.float64)

@@ -48,7 +48,7 @@ class Checkpoints(Protocol):
 
 def write_state(path: Path, state: RunState) -> None:
     """Write a state to a file, whole or not at all: the state before it is there until it is."""
-    arrays = {name: np.ascontiguousarray(array) for name, array in state.arrays.items()}
+    arrays = {name: np.asarray(array, order="C") for name, array in state.arrays.items()}  # keeps single numbers
     write_whole(path, safetensors.numpy.save(arrays, {_KEY: json.dumps(state.values)}))
 
 

@@ -37,32 +37,34 @@ class TorchEngine:
         network, rows, config, workers = job.network, job.rows, job.config, job.workers
         self.config, self.random, self.workers, self.given = config, job.random, workers, network
         place = torch.device(device)
-        seed = int(job.random.integers(2**62))
-        self._manners = _seeded(seed, rank=workers.rank, n_threads=job.n_threads, device=place)
-        self.module = TorchNetwork(network).to(place)
-        if self.module.noise is not None:
-            self.module.noise += workers.rank * _APART
-        self.n_batches = max(1, round(len(rows) / config.batch_size))
-        self.batch_size = len(rows) // self.n_batches
-        self.n_steps = 0
-        self.optimiser = AdamW(self.module.parameters(), weight_decay=config.weight_decay)
-        horizon = config.averaged_steps
-        self.mean = RunningMean(self.module.parameters(), horizon=horizon) if horizon else None
-        own_fold = torch.as_tensor(own_folds(network.config.n_members, config.n_folds), device=place)
-        weight = mean_slot_weight(network, rows, workers).astype(network.dtype)
-        slot_weight = torch.as_tensor(weight, device=place)
-        self.objective = Objective(
-            self.module, job.loss, config, own_fold=own_fold, slot_weight=slot_weight, workers=workers
-        )
-        self.judged_by = make_judge(rows, job.validation, own_fold=own_fold, slot_weight=slot_weight)
-        self.is_judged = self.judged_by.has_rows
-        self.window = TensorWindow(rows, place)
-        self.loss_per_row = loss_per_row(job.loss)
-        can_replay = place.type == "cuda" and self.n_batches > 1 and workers.count == 1
-        prepare = self.optimiser.forget_gradients
-        self.replay = (
-            Replay(self.step, self.window.rows, batch_size=self.batch_size, prepare=prepare) if can_replay else None
-        )
+        # Not drawn from the generator: every engine has the same batches.
+        stack = _seeded(network.noise, rank=workers.rank, n_threads=job.n_threads, device=place)
+        with stack:  # what fails leaves torch as it was, too
+            self.module = TorchNetwork(network).to(place)
+            if self.module.noise is not None:
+                self.module.noise += workers.rank * _APART
+            self.n_batches = max(1, round(len(rows) / config.batch_size))
+            self.batch_size = len(rows) // self.n_batches
+            self.n_steps = 0
+            self.optimiser = AdamW(self.module.parameters(), weight_decay=config.weight_decay)
+            horizon = config.averaged_steps
+            self.mean = RunningMean(self.module.parameters(), horizon=horizon) if horizon else None
+            own_fold = torch.as_tensor(own_folds(network.config.n_members, config.n_folds), device=place)
+            weight = mean_slot_weight(network, rows, workers).astype(network.dtype)
+            slot_weight = torch.as_tensor(weight, device=place)
+            self.objective = Objective(
+                self.module, job.loss, config, own_fold=own_fold, slot_weight=slot_weight, workers=workers
+            )
+            self.judged_by = make_judge(rows, job.validation, own_fold=own_fold, slot_weight=slot_weight)
+            self.is_judged = self.judged_by.has_rows
+            self.window = TensorWindow(rows, place)
+            self.loss_per_row = loss_per_row(job.loss)
+            can_replay = place.type == "cuda" and self.n_batches > 1 and workers.count == 1
+            prepare = self.optimiser.forget_gradients
+            self.replay = (
+                Replay(self.step, self.window.rows, batch_size=self.batch_size, prepare=prepare) if can_replay else None
+            )
+            self._manners = stack.pop_all()
 
     @property
     def network(self) -> Network:

@@ -29,7 +29,8 @@ class TensorRows:
         """Return rows on a device; on a CPU, tensors and arrays share their memory where types allow."""
 
         def tensor(array: AnyArray) -> Tensor:
-            return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+            # Arrays that another process shares cannot be written to, which torch warns of.
+            return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
 
         return cls(
             RowCells(tensor(rows.cells.slot), tensor(rows.cells.fraction)),

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network import ENCODERS, mixing
-from nae.network.cells import RowCells
-from nae.network.network import Network
+from nae.engines.torch import TorchNetwork, mixing
+from nae.engines.torch.cells import RowCells
+from nae.network import ENCODERS
 from tests.configs import network_config
+from tests.engines.torch.networks import make_torch
 
 N_ROWS, N_FEATURES, N_SLOTS = 70, 5, 9
 
 
-def make_network(gate: str, n_outputs: int, dropout: float = 0.0, encoder: str = "piecewise") -> Network:
+def make_network(gate: str, n_outputs: int, dropout: float = 0.0, encoder: str = "piecewise") -> TorchNetwork:
     config = network_config(
         encoder=encoder,
         gate=gate,
@@ -24,8 +25,8 @@ def make_network(gate: str, n_outputs: int, dropout: float = 0.0, encoder: str =
         expert_dropout=dropout,
     )
     inputs = np.random.default_rng(0).normal(size=(N_FEATURES, N_SLOTS, 4))
+    network = make_torch(config, inputs, n_outputs)
     generator = torch.Generator().manual_seed(0)
-    network = Network(config, inputs, n_outputs, generator=generator, dtype=torch.float64)
     with torch.no_grad():
         for bias in (network.gate.bias, getattr(network.gate, "mix_bias", network.gate.bias)):
             bias.normal_(generator=generator)
@@ -40,7 +41,7 @@ def rows() -> tuple[RowCells, torch.Tensor]:
     return cells, torch.as_tensor(random.uniform(0.2, 2.0, N_ROWS))
 
 
-def outcome(network: Network, cells: RowCells, weight: torch.Tensor) -> list[torch.Tensor]:
+def outcome(network: TorchNetwork, cells: RowCells, weight: torch.Tensor) -> list[torch.Tensor]:
     """Return all that a step looks at, and the gradients of a sum in which each of these has a part."""
     evaluation = network.evaluate()
     routed = evaluation.route(cells, weight)
@@ -57,7 +58,7 @@ def test_blocks_and_the_whole_agree(
 ) -> None:
     monkeypatch.setattr(mixing, "_BLOCK", 1000 * n_outputs)  # 13 rows each, and a rest
     found = outcome(make_network(gate, n_outputs), *rows)
-    monkeypatch.setattr(Network, "mixes_in_blocks", False)
+    monkeypatch.setattr(TorchNetwork, "mixes_in_blocks", False)
     expected = outcome(make_network(gate, n_outputs), *rows)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
@@ -68,7 +69,7 @@ def test_dropout_in_blocks_is_that_of_the_whole(
 ) -> None:
     monkeypatch.setattr(mixing, "_BLOCK", 2000)
     found = outcome(make_network("low-rank", 2, dropout=0.25), *rows)
-    monkeypatch.setattr(Network, "mixes_in_blocks", False)
+    monkeypatch.setattr(TorchNetwork, "mixes_in_blocks", False)
     expected = outcome(make_network("low-rank", 2, dropout=0.25), *rows)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)

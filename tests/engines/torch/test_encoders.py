@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from nae.encoding import Columns, Schema, build_schema, infer_kinds
-from nae.network import ENCODERS, Network
-from nae.network.cells import RowCells
-from nae.training.assemble import padded_slots
+from nae.engines.torch import TorchNetwork
+from nae.network import ENCODERS
 from tests.configs import network_config
+from tests.engines.torch.networks import cells_of, make_torch
 
 N_ROWS = 50
 
@@ -25,17 +25,10 @@ def schema(table: Columns) -> Schema:
     return build_schema(table, infer_kinds(table), np.ones(N_ROWS), n_knots=7)
 
 
-def network_of(encoder: str, schema: Schema, table: Columns) -> Network:
+def network_of(encoder: str, schema: Schema, table: Columns) -> TorchNetwork:
     config = network_config(encoder=encoder, n_experts=3, n_active=3, n_members=2, hidden_dim=8)
     inputs = ENCODERS[encoder].make_inputs(schema, table, n_ramps=4, random=np.random.default_rng(0))
-    return Network(config, inputs, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64).eval()
-
-
-def cells_of(schema: Schema, table: Columns, *, on_knots: bool = False) -> RowCells:
-    cells = schema.locate(table)
-    slot = cells.nearest if on_knots else cells.slot
-    fraction = np.zeros_like(cells.fraction) if on_knots else cells.fraction
-    return RowCells(torch.as_tensor(padded_slots(schema)[slot]), torch.as_tensor(fraction))
+    return make_torch(config, inputs, 2).eval()
 
 
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
@@ -81,4 +74,4 @@ def test_an_encoder_says_whether_its_tables_are_exact(encoder: str, schema: Sche
         slots, weights = cells.ends()
         expected = network.spread((tables[slots] * weights.unsqueeze(-1)).sum(dim=2))
         experts, _ = network.evaluate().at(cells)
-        assert torch.allclose(experts, expected) == (on_knots or network.encoder.has_exact_tables)
+        assert torch.allclose(experts, expected) == (on_knots or ENCODERS[encoder].has_exact_tables)

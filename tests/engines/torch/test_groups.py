@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network.groups import group_features
-from nae.network.network import Network
+from nae.engines.torch import TorchNetwork
+from nae.engines.torch.groups import group_features
 from tests.configs import network_config
+from tests.engines.torch.networks import make_torch
 
 COUNTS = (3, 40, 1, 8, 20, 2, 40, 5)  # slots that the features use
 N_SLOTS, WIDTH = 42, 12
@@ -23,13 +24,12 @@ def make_inputs() -> np.ndarray:
     return inputs
 
 
-def make_network(gate: str, constant: np.ndarray | None = None) -> Network:
+def make_network(gate: str, constant: np.ndarray | None = None) -> TorchNetwork:
     config = network_config(gate=gate, n_experts=3, n_active=3, hidden_dim=16, gate_rank=5, n_members=2)
-    generator = torch.Generator().manual_seed(0)
-    return Network(config, make_inputs(), 2, generator=generator, dtype=torch.float64, constant=constant)
+    return make_torch(config, make_inputs(), 2, constant=constant)
 
 
-def outcome(network: Network) -> list[torch.Tensor]:
+def outcome(network: TorchNetwork) -> list[torch.Tensor]:
     """Return the tables where the slots are used, and the gradients of a sum over these."""
     is_used = torch.as_tensor(np.arange(N_SLOTS) < np.array(COUNTS)[:, None]).flatten()
     experts, terms = network.evaluate_knots()
@@ -55,6 +55,6 @@ def test_features_of_one_size_stay_together() -> None:
 
 def test_a_table_of_constants_has_groups_that_work() -> None:
     config = network_config(n_experts=2, n_active=2, hidden_dim=4)
-    network = Network(config, np.zeros((3, 40, 6)), 1, generator=torch.Generator().manual_seed(0))
+    network = make_torch(config, np.zeros((3, 40, 6)), 1)
     assert network.groups is not None
     assert all(torch.isfinite(table).all() for table in network.evaluate_knots())

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network.cells import RowCells
-from nae.network.dropout import drop
-from nae.network.network import Network
-from nae.network.noise import random_bytes
+from nae.engines.torch import TorchNetwork
+from nae.engines.torch.cells import RowCells
+from nae.engines.torch.dropout import drop
+from nae.engines.torch.noise import random_bytes
+from nae.network import draw_network
 from tests.configs import network_config
+from tests.engines.torch.networks import make_torch
 
 
 def testrandom_bytes_are_those_of_splitmix64() -> None:
@@ -40,8 +42,7 @@ def test_nothing_is_drawn_where_next_to_nothing_is_dropped() -> None:
 def test_noise_is_for_training_and_keeps_the_mean() -> None:
     random = np.random.default_rng(0)
     config = network_config(n_experts=4, n_active=4, n_members=2, hidden_dim=8, gate="additive", expert_dropout=0.3)
-    generator = torch.Generator().manual_seed(0)
-    network = Network(config, random.normal(size=(3, 5, 4)), 1, generator=generator, dtype=torch.float64)
+    network = make_torch(config, random.normal(size=(3, 5, 4)), 1)
     slot = torch.as_tensor(random.integers(0, 4, (50, 3)) + np.arange(3) * 5)
     cells = RowCells(slot, torch.as_tensor(random.random((50, 3))))
     noisy = torch.stack([network(cells).score.detach() for _ in range(600)])
@@ -52,13 +53,18 @@ def test_noise_is_for_training_and_keeps_the_mean() -> None:
     assert 0.8 < gap.std() < 1.2  # no more than chance
 
 
-def test_networks_without_dropout_draw_nothing_from_the_generator() -> None:
-    states = []
+def test_networks_without_dropout_count_no_noise_and_begin_alike() -> None:
+    """Dropout takes nothing from the generator that networks without it do not take."""
+    states, arrays = [], []
     for share in (0.0, 0.1):
-        generator = torch.Generator().manual_seed(0)
+        random = np.random.default_rng(0)
         config = network_config(n_experts=2, n_active=2, hidden_dim=4, expert_dropout=share)
-        network = Network(config, np.ones((1, 2, 3)), 1, generator=generator)
-        states.append(generator.get_state())
+        drawn = draw_network(config, np.ones((1, 2, 3)), 1, random=random)
+        network = TorchNetwork(drawn)
+        states.append(random.bit_generator.state)
+        arrays.append(drawn.arrays)
         assert (network.noise is None) == (share == 0)
+        assert network.noise is None or int(network.noise) == drawn.noise
         assert "noise" not in network.state_dict()
-    assert not torch.equal(*states)
+    assert states[0] == states[1]
+    assert all(np.array_equal(array, arrays[1][name]) for name, array in arrays[0].items())

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from nae.network.network import Routed
-from nae.training.dial import Dial, context_share
-from nae.training.penalties import output_penalty, variation_penalty, weighted_mean
+from nae.engines.torch.dial import Dial, context_share
+from nae.engines.torch.network import Routed
+from nae.engines.torch.penalties import output_penalty, variation_penalty, weighted_mean
+from nae.training.dial import make_dial as begin_dial
+from tests.configs import network_config, training_config
 
 SHAPE = (30, 4, 2, 3, 2)  # rows, experts, outputs, features, members
 
@@ -80,7 +82,10 @@ def test_the_share_of_context_is_a_ratio_of_variances(weight):
 
 
 def make_dial(target: float, *, least: float = 0.0) -> Dial:
-    return Dial(target, start=0.1, least=least, device=torch.device("cpu"), dtype=torch.float64)
+    config = training_config(additivity=target, initial_penalty=0.1, context_penalty=least)
+    state = begin_dial(network_config(n_experts=4, n_active=4), config)
+    assert state is not None
+    return Dial(state, device=torch.device("cpu"), dtype=torch.float64)
 
 
 def test_the_dial_presses_harder_while_additivity_is_short_of_its_target():

@@ -2,22 +2,22 @@
 
 import signal
 import threading
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
+from nae.engines import choose_place
+from nae.engines.native import NativeEngine, why_not
+from nae.engines.torch import TorchEngine
 from nae.errors import ConfigError
 from nae.native import INSTRUCTIONS, best_instructions, is_here, reason
 from nae.training import make_loss, train
-from nae.training.engine import TorchEngine, choose_engine
-from nae.training.native_engine import NativeEngine
-from nae.training.native_inputs import why_not
 from nae.training.workers import Alone
 from tests.configs import training_config
-from tests.native.problems import Problem, assert_same
+from tests.engines.native.problems import Problem, assert_same
 
 pytestmark = pytest.mark.skipif(not is_here(), reason=reason())
 
@@ -39,22 +39,18 @@ def kind_of(name: str, **changes: Any) -> Problem:
 
 def run(problem: Problem, *, n_threads: int = 1, instructions: str = "best", n_epochs: int = 2) -> dict[str, Any]:
     """Return what a few epochs leave, with so many threads."""
-    torch.set_num_threads(n_threads)
-    try:
-        one = problem.engine(NativeEngine, instructions=instructions)
-    finally:
-        torch.set_num_threads(1)
+    one = NativeEngine(problem.job(n_threads=n_threads), instructions=instructions)
     losses = [one.train_epoch(lambda _: 0.01) for _ in range(n_epochs)]
     verdict = one.judge()
     judged = {} if verdict is None else {"judged": verdict.losses}
-    return dict(one.snapshot()) | {"losses": torch.tensor(losses)} | judged
+    return dict(one.snapshot()) | {"losses": np.array(losses)} | judged
 
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("n_threads", [2, 3, 5, 7])
 def test_any_number_of_threads_finds_the_same_bits(name: str, n_threads: int) -> None:
     one, other = (run(kind_of(name), n_threads=n) for n in (1, n_threads))
-    assert all(torch.equal(tensor, other[key]) for key, tensor in one.items())
+    assert all(np.array_equal(array, other[key]) for key, array in one.items())
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -74,10 +70,10 @@ def test_it_goes_on_from_a_state_that_either_engine_left(name: str, left: type[A
     one, other = problem.engine(left), problem.engine(NativeEngine)
     one.train_epoch(lambda _: 0.01)
     state = one.state()
-    other.load(replace(state, tensors={name: tensor.clone() for name, tensor in state.tensors.items()}))
+    other.load(replace(state, arrays={name: array.copy() for name, array in state.arrays.items()}))
     losses = [engine.train_epoch(lambda _: 0.01) for engine in (one, other)]
     assert losses[1] == pytest.approx(losses[0], rel=1e-9)
-    assert_same(dict(other.snapshot()), dict(one.snapshot()), tolerance=1e-6)
+    assert_same(other.snapshot(), one.snapshot(), tolerance=1e-6)
 
 
 def test_torch_goes_on_from_a_state_of_the_core() -> None:
@@ -93,22 +89,22 @@ def test_a_snapshot_brings_the_weights_back(name: str) -> None:
     one = kind_of(name).engine(NativeEngine)
     snapshot = one.snapshot()
     one.train_epoch(lambda _: 0.05)
-    assert not torch.equal(one.snapshot()["expert_weight"], snapshot["expert_weight"])
+    assert not np.array_equal(one.snapshot()["expert_weight"], snapshot["expert_weight"])
     one.restore(snapshot)
     found = one.snapshot()
-    assert all(torch.equal(tensor, found[key]) for key, tensor in snapshot.items())
+    assert all(np.array_equal(array, found[key]) for key, array in snapshot.items())
 
 
-def test_finishing_leaves_the_network_with_what_is_kept() -> None:
+def test_the_network_has_what_is_kept() -> None:
     one = kind_of("averaged").engine(NativeEngine)
     one.train_epoch(lambda _: 0.01)
     kept, verdict = one.snapshot(), one.judge()
-    one.finish(None)
-    assert_same(dict(one.network.state_dict()), dict(kept), tolerance=0.0)
+    assert_same(one.network.arrays, kept, tolerance=0.0)
+    weights = {name: one.state().arrays[f"network/{name}"] for name in kept}
+    assert not np.array_equal(weights["expert_weight"], kept["expert_weight"])  # the mean, and not the last step's
     assert verdict is not None
     assert one.judge().loss == verdict.loss
-    with torch.no_grad():
-        one.network.intercept += 1.0
+    one.restore({**kept, "intercept": kept["intercept"] + 1.0})
     assert one.judge().loss != verdict.loss
 
 
@@ -118,12 +114,13 @@ def test_a_run_ends_as_that_of_torch() -> None:
         batch_size=23, max_epochs=12, evaluate_every=1, additivity=0.9, n_folds=3, patience=3, least_steps=0
     )
     histories = []
-    for engine in ("torch", "native"):
-        generator = torch.Generator().manual_seed(0)
-        loss, network = make_loss("squared"), problem.make_network()
-        histories.append(train(network, problem.rows(), None, loss, config, generator=generator, engine=engine))
+    for kind in (TorchEngine, NativeEngine):
+        with closing(kind(problem.job(config=config))) as engine:
+            histories.append(train(engine, config))
+    assert histories[0].best_validation is not None
     for column in ("loss", "validation", "additivity"):
-        np.testing.assert_allclose(histories[1].column(column), histories[0].column(column), rtol=1e-6)
+        found, wanted = (np.array(one.column(column), dtype=float) for one in reversed(histories))
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 def test_an_interrupt_does_not_wait_for_the_end_of_an_epoch() -> None:
@@ -143,23 +140,24 @@ def test_an_interrupt_does_not_wait_for_the_end_of_an_epoch() -> None:
     ],
 )
 def test_what_it_does_not_cover_is_left_to_torch(problem: Problem, complaint: str) -> None:
-    assert complaint in why_not(problem.make_network(), make_loss("squared"), Alone())
+    assert complaint in why_not(problem.make_network().config, make_loss("squared"), Alone())
     with pytest.raises(ConfigError, match=complaint):
         problem.engine(NativeEngine)
-    assert chosen("auto", problem) is TorchEngine
+    assert chosen("auto", problem) == "torch"
 
 
 def test_what_it_covers_is_left_to_it_unless_torch_is_asked_for() -> None:
-    assert chosen("auto", Problem()) is NativeEngine
-    assert chosen("torch", Problem()) is TorchEngine
+    assert chosen("auto", Problem()) == "native"
+    assert chosen("torch", Problem()) == "torch"
 
 
 def test_workers_are_left_to_torch() -> None:
     class Two(Alone):
         count = 2
 
-    assert "workers" in why_not(Problem().make_network(), make_loss("squared"), Two())
+    assert "workers" in why_not(Problem().make_network().config, make_loss("squared"), Two())
 
 
-def chosen(name: str, problem: Problem) -> Any:
-    return choose_engine(name, problem.make_network(), make_loss("squared"))
+def chosen(name: str, problem: Problem) -> str:
+    network = problem.make_network().config
+    return choose_place(name, "cpu", network=network, loss=make_loss("squared")).engine

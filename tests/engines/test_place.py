@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from nae.engines import choose_place, estimate_work, halve_batch_until_it_fits
 from nae.errors import ConfigError, NAEWarning, TrainingError
 from nae.training import TrainingConfig
-from nae.training.device import choose_place, estimate_work, halve_batch_until_it_fits
 from tests.configs import network_config, training_config
 
 

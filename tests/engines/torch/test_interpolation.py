@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from nae.network import interpolation
-from nae.network.cells import RowCells
-from nae.network.interpolation import interpolate_sum
+from nae.engines.torch import interpolation
+from nae.engines.torch.cells import RowCells
+from nae.engines.torch.interpolation import interpolate_sum
 
 Way = Callable[[Tensor, RowCells], Tensor]
 

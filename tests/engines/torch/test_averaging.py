@@ -5,9 +5,8 @@ import pytest
 import torch
 from torch.nn import Parameter
 
-from nae.training import make_loss
-from nae.training.averaging import RunningMean
-from nae.training.engine import TorchEngine
+from nae.engines.torch import TorchEngine
+from nae.engines.torch.averaging import RunningMean
 from tests.configs import training_config
 from tests.training.problems import N_ROWS, Problem
 
@@ -73,12 +72,10 @@ def test_an_engine_judges_and_keeps_the_mean() -> None:
     rows = problem.folded(np.arange(N_ROWS) % 4)
     engine, plain = (
         TorchEngine(
-            problem.network(),
-            rows,
-            None,
-            make_loss("squared"),
-            training_config(batch_size=16, warmup_steps=1, learning_rate=0.05, averaged_steps=n_steps),
-            generator=torch.Generator().manual_seed(0),
+            problem.job(
+                rows,
+                config=training_config(batch_size=16, warmup_steps=1, learning_rate=0.05, averaged_steps=n_steps),
+            )
         )
         for n_steps in (8, None)
     )
@@ -86,9 +83,11 @@ def test_an_engine_judges_and_keeps_the_mean() -> None:
         one.train_epoch(lambda _: 0.05)
     judged = engine.judge().loss
     assert judged != plain.judge().loss
-    trained = plain.network.state_dict()
-    assert all(torch.equal(tensor, trained[name]) for name, tensor in engine.network.state_dict().items())
-    snapshot = engine.snapshot()
-    engine.finish(None)
+    trained = plain.module.state_dict()
+    assert all(torch.equal(tensor, trained[name]) for name, tensor in engine.module.state_dict().items())
+    snapshot, kept = engine.snapshot(), engine.network.arrays
+    assert all(np.array_equal(array, kept[name]) for name, array in snapshot.items())
+    assert not np.array_equal(kept["expert_weight"], plain.network.arrays["expert_weight"])
+    engine.restore(snapshot)
     assert engine.judge().loss == judged
-    assert all(torch.equal(tensor, snapshot[name]) for name, tensor in engine.network.state_dict().items())
+    assert all(np.array_equal(tensor, snapshot[name]) for name, tensor in engine.module.state_dict().items())

@@ -1,19 +1,22 @@
 """Problems of any shape, trained by both engines from the same start."""
 
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from nae.encoding import Columns, Schema, build_schema, infer_kinds
+from nae._typing import AnyArray, IntArray
+from nae.encoding import Cells, Columns, Schema, build_schema, infer_kinds
+from nae.engines.native import NativeEngine
+from nae.engines.torch import TorchEngine
+from nae.engines.torch.rows import TensorRows
 from nae.native import Values
-from nae.network import Network, piecewise_inputs
-from nae.network.cells import RowCells
-from nae.training import TrainingConfig, TrainingRows, make_loss
+from nae.network import Network, draw_network, piecewise_inputs
+from nae.training import Job, TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
-from nae.training.engine import TorchEngine
-from nae.training.native_engine import NativeEngine
 from tests.configs import network_config, training_config
 
 __all__ = ["Problem", "assert_same", "native_gradients", "torch_gradients"]
@@ -42,8 +45,8 @@ class Problem:
     seed: int = 0
 
     @property
-    def dtype(self) -> torch.dtype:
-        return torch.float64 if self.is_double else torch.float32
+    def dtype(self) -> type[np.floating]:
+        return np.float64 if self.is_double else np.float32
 
     def columns(self) -> Columns:
         """Return features of every kind."""
@@ -69,40 +72,38 @@ class Problem:
         schema = self.schema()
         cells = schema.locate(self.columns())
         weight = random.uniform(0.2, 2.0, self.n_rows)
-        fold = None if self.n_folds is None else torch.as_tensor(random.integers(0, self.n_folds, self.n_rows))
+        fold = None if self.n_folds is None else random.integers(0, self.n_folds, self.n_rows)
         base = random.normal(size=(self.n_rows, self.n_outputs)) if self.has_base else None
         return TrainingRows(
-            RowCells(
-                torch.as_tensor(padded_slots(schema)[cells.slot]), torch.as_tensor(cells.fraction, dtype=self.dtype)
-            ),
+            Cells(padded_slots(schema)[cells.slot], cells.fraction.astype(self.dtype)),
             self._target(random),
-            torch.as_tensor(weight / weight.mean(), dtype=self.dtype),
-            None if base is None else torch.as_tensor(base, dtype=self.dtype),
+            (weight / weight.mean()).astype(self.dtype),
+            None if base is None else base.astype(self.dtype),
             fold,
         )
 
-    def _target(self, random: np.random.Generator) -> torch.Tensor:
+    def _target(self, random: np.random.Generator) -> AnyArray:
         if self.loss == "cross-entropy":
-            return torch.as_tensor(random.integers(0, self.n_outputs, self.n_rows))
+            return random.integers(0, self.n_outputs, self.n_rows)
         values = random.normal(size=(self.n_rows, self.n_outputs))
         if self.loss not in NUMBERS:
             values = (values > 0).astype(float) if self.loss == "logistic" else np.exp(values)
-        return torch.as_tensor(values, dtype=self.dtype)
+        return values.astype(self.dtype)
 
     def make_network(self) -> Network:
         """Return the network; none of its parameters is zero or one."""
-        generator = torch.Generator().manual_seed(self.seed)
+        random = np.random.default_rng(self.seed)
         schema = self.schema()
         constant = np.array([feature.is_constant for feature in schema.features])
         config = network_config(**{"n_experts": 3, "n_active": 3, "hidden_dim": 8, "gate_rank": 5} | self.network)
         inputs = piecewise_inputs(schema, 5)
-        made = Network(config, inputs, self.n_outputs, generator=generator, dtype=self.dtype, constant=constant)
-        with torch.no_grad():
-            for each in made.parameters():
-                each.add_(0.2 * torch.randn(each.shape, generator=generator, dtype=self.dtype))
+        drawn = draw_network(config, inputs, self.n_outputs, random=random, dtype=self.dtype, constant=constant)
+        made = drawn.with_arrays(
+            {name: array + 0.2 * random.normal(size=array.shape) for name, array in drawn.arrays.items()}
+        )
         if self.has_start:
             shape = (len(schema) * inputs.shape[1] + 1, self.n_outputs, config.n_members)
-            made.begin_at(torch.randn(shape, generator=generator, dtype=self.dtype))
+            made = made.begin_at(random.normal(size=shape))
         return made
 
     def config(self) -> TrainingConfig:
@@ -110,37 +111,42 @@ class Problem:
 
     def engine(self, kind: type[Any], *, validation: TrainingRows | None = None, **options: Any) -> Any:
         """Return an engine of a kind, at the start."""
-        generator = torch.Generator().manual_seed(self.seed)
-        loss = make_loss(self.loss)
-        return kind(self.make_network(), self.rows(), validation, loss, self.config(), generator=generator, **options)
+        return kind(self.job(validation), **options)
+
+    def job(self, validation: TrainingRows | None = None, *, n_threads: int | None = 1, **changes: Any) -> Job:
+        """Return what an engine is to train."""
+        random, loss = np.random.default_rng(self.seed), make_loss(self.loss)
+        job = Job(self.make_network(), self.rows(), validation, loss, self.config(), random, n_threads=n_threads)
+        return replace(job, **changes)
 
     def engines(self, *, validation: TrainingRows | None = None) -> tuple[TorchEngine, NativeEngine]:
-        return self.engine(TorchEngine, validation=validation), self.engine(NativeEngine, validation=validation)
+        with closing(self.engine(TorchEngine, validation=validation)) as one:
+            return one, self.engine(NativeEngine, validation=validation)
 
     def but(self, **changes: Any) -> "Problem":
         return replace(self, **changes)
 
 
-def torch_gradients(engine: TorchEngine, part: torch.Tensor) -> tuple[float, dict[str, torch.Tensor]]:
+def torch_gradients(engine: TorchEngine, rows: TrainingRows) -> tuple[float, dict[str, AnyArray]]:
     """Return the loss of some rows and the gradients of all parameters."""
-    engine.network.train()
-    value, objective = engine.objective(engine.rows.window.take(part))
+    engine.module.train()
+    value, objective = engine.objective(TensorRows.of(rows))
     engine.optimiser.forget_gradients()
     objective.backward()
-    named = engine.network.named_parameters()
-    return float(value), {name: torch.zeros_like(p) if p.grad is None else p.grad for name, p in named}
+    found = {name: torch.zeros_like(p) if p.grad is None else p.grad for name, p in engine.module.named_parameters()}
+    return float(value), {name: gradient.numpy() for name, gradient in found.items()}
 
 
-def native_gradients(engine: NativeEngine, part: torch.Tensor) -> tuple[float, dict[str, torch.Tensor]]:
-    losses = engine.core.gradients(engine._table, part.numpy()[None], noise=engine.noise)
+def native_gradients(engine: NativeEngine, part: IntArray) -> tuple[float, dict[str, AnyArray]]:
+    losses = engine.core.gradients(engine._table, part[None], noise=engine.noise)
     return float(losses.mean()), engine.parameters.values(Values.GRADIENTS)
 
 
-def assert_same(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor], *, tolerance: float) -> None:
-    """Compare tensors by name; differences are measured by the largest number of each, or a hundredth of all."""
+def assert_same(found: Mapping[str, AnyArray], wanted: Mapping[str, AnyArray], *, tolerance: float) -> None:
+    """Compare arrays by name; differences are measured by the largest number of each, or a hundredth of all."""
     assert found.keys() == wanted.keys()
-    sizes = {name: float(tensor.abs().max()) if tensor.numel() else 0.0 for name, tensor in wanted.items()}
+    sizes = {name: float(np.abs(array).max()) if array.size else 0.0 for name, array in wanted.items()}
     least = 1e-2 * max(sizes.values())
     for name, size in sizes.items():
-        apart = float((found[name] - wanted[name]).abs().max()) if wanted[name].numel() else 0.0
+        apart = float(np.abs(found[name] - wanted[name]).max()) if wanted[name].size else 0.0
         assert apart <= tolerance * max(size, least), f"{name}: {apart:.3g} of {size:.3g}"
