@@ -18,7 +18,7 @@ from nae.encoding.cells import Cells
 from nae.errors import ConfigError, UserError
 from nae.explanation.grid import Axis, make_axis, make_line, row_counts
 from nae.explanation.reference import require_statistics
-from nae.explanation.serial import Serial, make_frame
+from nae.explanation.serial import Column, Serial, make_frame
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 
@@ -75,13 +75,13 @@ class InteractionExplanation(Serial):
         """Return a data frame, one row per point of the grid and output."""
         total, pure = self.total, self.pure
         places = np.indices(total.shape).reshape(total.ndim, -1)
-        columns: dict[str, Any] = {
+        columns: dict[str, Column] = {
             axis.name: [axis.labels[i] for i in place] for axis, place in zip(self.axes, places, strict=False)
         }
         columns["output"] = [self.outputs[i] for i in places[-1]]
         for axis, part in zip(self.axes, self.contributions, strict=True):
             columns[f"contribution of {axis.name}"] = part.ravel()
-        return make_frame(columns | {"total": total.ravel(), "pure": pure.ravel()}, backend)
+        return make_frame({**columns, "total": total.ravel(), "pure": pure.ravel()}, backend)
 
 
 def explain_interaction(
