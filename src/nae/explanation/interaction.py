@@ -209,8 +209,8 @@ def _note(model: TableModel, isolation: str, *, has_rows: bool) -> str:
             if model.gate.is_additive
             else " A deep gate is not a sum over features, so this is only one slice of it."
         )
-        return f"Only the named features' gate terms, without bias and own term.{exact}"
+        return f"The gate has only the terms of the named features, without its bias and the own term.{exact}"
     if not model.gate.is_additive:
         whence = "the given rows" if has_rows else "their training frequencies, independently"
-        return f"A deep gate: averaged over {_DRAWS} contexts of the other features, drawn from {whence}; not exact."
+        return f"Not exact (deep gate): averaged over {_DRAWS} contexts of the other features, drawn from {whence}."
     return "Exact, with all other features' gate terms held at their training mean."
