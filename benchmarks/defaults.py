@@ -171,7 +171,7 @@ def _assignment(part: str) -> tuple[str, Any]:
     name, _, value = part.partition("=")
     known = [*NAERegressor().get_params(), *(f"{TRAINING}{each.name}" for each in fields(TrainingConfig))]
     if name not in known:
-        raise ConfigError(f"A setting must name a parameter; {name!r} is none.{did_you_mean(name, known)}")
+        raise ConfigError(f"A setting must name a parameter; {name!r} is not one.{did_you_mean(name, known)}")
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):

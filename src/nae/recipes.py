@@ -18,7 +18,7 @@ class ByRows:
     """A number of rows, and the value from there on; the first one is 0."""
 
     def at(self, n_rows: int) -> int:
-        """Return the value for so many rows."""
+        """Return the value for a number of rows."""
         return [value for least, value in self.steps if n_rows >= least][-1]
 
     @property

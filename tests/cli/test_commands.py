@@ -94,7 +94,7 @@ def test_a_column_that_counts_the_rows_is_said(nae: Command, tmp_path: Path, sta
     data = tmp_path / "d.csv"
     data.write_text(",a,y\n" + "".join(f"{start + i},{i % 7},{i % 5}\n" for i in range(40)))
     words = ("fit", data, "-t", "y", "-o", tmp_path / "m.nae", *TINY)
-    said = "note: Column '' counts the rows, which says nothing about new ones; leave it out with --ignore '' unless"
+    said = "note: Column '' counts the rows, so it will not generalise; leave it out with --ignore '' unless"
     code, _, err = nae(*words)
     assert (code, said in err) == (0, start < 2)
     code, _, err = nae(*words, "--ignore", "")

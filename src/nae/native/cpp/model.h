@@ -131,8 +131,8 @@ struct Workspace {
   T* block_intercept;    // (blocks of rows, O)
   T* mean_routing;       // (logits,)
   T* mean_slope;         // (logits,), gradient of the mean routing
-  T* context_variance;   // (F, O)
-  T* spread;             // (F, O)
+  T* spread;             // (F, O), variances of the contributions
+  T* of_output;          // (F, O), a number of every output while it is needed
 };
 
 // What one thread needs for itself.
@@ -145,7 +145,8 @@ struct Scratch {
   T *row;                      // (max(features, 2 * outputs),) numbers of a row
   int *row_slots;              // (2 * features,)
   T *noise;                    // (logits,) of a row
-  T *active, *used;            // (experts_pad,) of a feature
+  T *active;                   // (experts_pad,) of a feature
+  T *used;                     // (logits,) of a row
 };
 
 template <class T>

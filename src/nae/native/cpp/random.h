@@ -10,10 +10,11 @@
 
 namespace nae::NAE_SET {
 
-template <int Bytes>
-using WordsOf = Vector<uint64_t, Bytes>;
-using Words = WordsOf<NAE_BYTES < 32 ? 16 : NAE_BYTES>;
+// As many words as a register has, but no more than a unit has numbers: experts are padded to whole units.
+template <class T>
+using WordsFor = Vector<uint64_t, (NAE_BYTES < 8 * kUnit<T> ? NAE_BYTES : 8 * kUnit<T>)>;
 
+template <class Words>
 NAE_INLINE Words hash_words(Words word) {
   word *= uint64_t(0x9E3779B97F4A7C15);
   word = (word ^ (word >> 30)) * uint64_t(0xBF58476D1CE4E5B9);
@@ -21,29 +22,38 @@ NAE_INLINE Words hash_words(Words word) {
   return word ^ (word >> 31);
 }
 
-// Calls visit(position among the logits of a row, number of `Bits` bits) for all experts and features of a row.
-template <int Bits, class Visit>
+// Calls visit(position among the logits of a row, numbers of `Bits` bits) for as many experts of a feature as a vector of
+// words has lanes; there may be more of these than experts.
+template <int Bits, class Words, class Visit>
 NAE_INLINE void draw_row(const Sizes& size, uint64_t counter, int member, int row, Visit visit) {
   constexpr int lanes = kLanes<Words>, shift = Bits == 8 ? 3 : 1;
-  constexpr uint64_t per_word = 64 / Bits;
+  constexpr uint64_t per_word = 64 / Bits, most = (uint64_t(1) << Bits) - 1;
   static_assert(per_word == 1 << shift);
-  constexpr uint64_t most = (uint64_t(1) << Bits) - 1;
+  const uint64_t apart = uint64_t(size.features) * size.members;  // numbers between one expert and the next
+  const int n_experts = size.experts, n_features = size.features, width = size.experts_pad;
   Words lane;
-  for (int i = 0; i < lanes; ++i) lane[i] = uint64_t(i) * size.members;
-  for (int k = 0; k < size.experts; ++k)
-    for (int f = 0; f < size.features; f += lanes) {
-      const uint64_t first = ((uint64_t(row) * size.experts + k) * size.features + f) * size.members + member;
+  for (int i = 0; i < lanes; ++i) lane[i] = uint64_t(i) * apart;
+  for (int f = 0; f < n_features; ++f)
+    for (int k = 0; k < n_experts; k += lanes) {
+      const uint64_t first = (uint64_t(row) * n_experts + k) * apart + uint64_t(f) * size.members + member;
       const Words at = lane + first;
-      const Words numbers = (hash_words((at >> shift) + counter) >> ((at & (per_word - 1)) * Bits)) & most;
-      for (int i = 0; i < lanes && f + i < size.features; ++i) visit((f + i) * size.experts_pad + k, numbers[i]);
+      visit(f * width + k, Words((hash_words((at >> shift) + counter) >> ((at & (per_word - 1)) * Bits)) & most));
     }
 }
 
 // Writes what a row keeps, (features, experts_pad): zero where an expert's weight is dropped, else a factor.
 template <class T>
 void draw_kept(const Model<T>& model, const Batch<T>& batch, int member, int row, T* kept) {
-  draw_row<8>(model.size, batch.dropout, member, row, [&](int at, uint64_t byte) {
-    kept[at] = byte < uint64_t(model.n_kept) ? model.kept_factor : T(0);
+  using Words = WordsFor<T>;
+  using V = Vector<T, kLanes<Words> * sizeof(T)>;
+  using Numbers = Vector<int32_t, kLanes<Words> * 4>;
+  const Words n_kept = Words{} + uint64_t(model.n_kept);
+  const T* mask = model.expert_mask;
+  const T factor = model.kept_factor;
+  const int width = model.size.experts_pad;
+  draw_row<8, Words>(model.size, batch.dropout, member, row, [&](int at, Words bytes) {
+    const V is_kept = -__builtin_convertvector(__builtin_convertvector(bytes < n_kept, Numbers), V);
+    store(kept + at, V(is_kept * factor * load<V>(mask + at % width)));
   });
 }
 
@@ -51,16 +61,16 @@ void draw_kept(const Model<T>& model, const Batch<T>& batch, int member, int row
 // bits, which single precision holds exactly.
 template <class T>
 void draw_gumbel(const Model<T>& model, const Batch<T>& batch, int member, int row, T* noise) {
-  using V = Narrow<T>;
+  using Words = WordsFor<T>;
+  using V = Vector<T, kLanes<Words> * sizeof(T)>;
+  using Numbers = Vector<int32_t, kLanes<Words> * 4>;
   constexpr int n_bits = 23;
   constexpr T scale = T(1) / T(1 << n_bits);
-  draw_row<32>(model.size, batch.noise, member, row,
-               [&](int at, uint64_t word) { noise[at] = (T(int32_t(word >> (32 - n_bits))) + T(0.5)) * scale; });
-  for (int i = 0; i < model.size.logits; i += kLanes<V>) {
-    const V uniform = load<V>(noise + i);
-    const V drawn = uniform > 0 ? uniform : V{} + T(0.5);  // where nothing is drawn, since no expert is there
-    store(noise + i, V(-log_of<T>(V(-log_of<T>(drawn)))));
-  }
+  draw_row<32, Words>(model.size, batch.noise, member, row, [&](int at, Words words) {
+    const auto numbers = __builtin_convertvector(words >> (32 - n_bits), Numbers);
+    const V uniform = (__builtin_convertvector(numbers, V) + T(0.5)) * scale;
+    store(noise + at, V(-log_of<T>(V(-log_of<T>(uniform)))));
+  });
 }
 
 }  // namespace nae::NAE_SET

@@ -148,22 +148,21 @@ void back_sums(const Model<T>& model, Workspace<T>& ws, Span span) {
 template <class T>
 void scatter_terms(const Model<T>& model, const Batch<T>& batch, const Workspace<T>& ws, Scratch<T>& scratch,
                    int feature) {
-  const int width = model.size.terms_pad, first = model.first_slot[feature];
+  const int width = model.size.terms_pad, first = model.first_slot[feature], n_rows = batch.size;
+  T* to = scratch.d_terms;
   const int64_t n = int64_t(model.n_slots[feature] + 1) * width;
-  for (int64_t i = 0; i < n; i += kLanes<Narrow<T>>) store(scratch.d_terms + i, Narrow<T>{});
+  for (int64_t i = 0; i < n; i += kLanes<Narrow<T>>) store(to + i, Narrow<T>{});
   const T* from = model.is_mixed ? ws.sum_slope : ws.slope + (model.is_summed ? 0 : feature * width);
   const int64_t row = model.is_mixed ? width : model.size.logits;
   const auto add = [&](auto kind, int at, int end) {
     using V = decltype(kind);
-    for (int b = 0; b < batch.size; ++b) {
-      const Ends<T> ends = ends_of(ws, int64_t(feature) * batch.size + b);
-      T *lower = scratch.d_terms + int64_t(ends.lower - first) * width;
-      T *upper = scratch.d_terms + int64_t(ends.upper - first) * width;
-      for (int i = at; i < end; i += kLanes<V>) {
-        const V own = load<V>(from + b * row + i);
-        store(lower + i, load<V>(lower + i) + ends.of_lower * own);
-        store(upper + i, load<V>(upper + i) + ends.of_upper * own);
-      }
+    for (int b = 0; b < n_rows; ++b) {
+      const Ends<T> ends = ends_of(ws, int64_t(feature) * n_rows + b);
+      const T* own = from + b * row;
+      T *lower = to + int64_t(ends.lower - first) * width, *upper = to + int64_t(ends.upper - first) * width;
+      for (int i = at; i < end; i += kLanes<V>) store(lower + i, V(load<V>(lower + i) + ends.of_lower * load<V>(own + i)));
+      if (ends.upper == ends.lower) continue;
+      for (int i = at; i < end; i += kLanes<V>) store(upper + i, V(load<V>(upper + i) + ends.of_upper * load<V>(own + i)));
     }
   };
   const int wide = width / kLanes<Wide<T>> * kLanes<Wide<T>>;

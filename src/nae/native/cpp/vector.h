@@ -86,6 +86,32 @@ NAE_INLINE T largest_of(V value) {
   }
 }
 
+template <int Step, class V, int... I>
+NAE_INLINE V exchanged(V value, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(value, value, (I ^ Step)...);
+}
+
+// Sums, or largest numbers, of groups of `Group` neighbours: every lane holds that of its group.
+template <int Group, class V>
+NAE_INLINE V sum_groups(V value) {
+  if constexpr (Group == 1) {
+    return value;
+  } else {
+    constexpr int step = Group / 2;
+    return sum_groups<step>(V(value + exchanged<step>(value, std::make_integer_sequence<int, kLanes<V>>{})));
+  }
+}
+
+template <int Group, class V>
+NAE_INLINE V largest_of_groups(V value) {
+  if constexpr (Group == 1) {
+    return value;
+  } else {
+    constexpr int step = Group / 2;
+    return largest_of_groups<step>(larger(value, exchanged<step>(value, std::make_integer_sequence<int, kLanes<V>>{})));
+  }
+}
+
 // exp(x) for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2; the series of exp(r), and n put into the exponent. Adding a
 // large number leaves n in the last bits of the sum.
 template <class T, class V>

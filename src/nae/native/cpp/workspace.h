@@ -22,7 +22,7 @@ void take_slots(const Model<T>& model, Memory& memory, Workspace<T>& ws) {
   ws.mix_turned = memory.take<T>(model.is_mixed ? int64_t(size.terms_pad) * size.logits : 0);
   ws.mean_routing = memory.take<T>(size.logits);
   ws.mean_slope = memory.take<T>(size.logits);
-  ws.context_variance = memory.take<T>(n_pairs);
+  ws.of_output = memory.take<T>(n_pairs);
   ws.spread = memory.take<T>(n_pairs);
 }
 
@@ -79,7 +79,7 @@ Scratch<T> make_scratch(const Model<T>& model, Memory& memory) {
   scratch.row_slots = memory.take<int>(2 * int64_t(size.features));
   scratch.noise = memory.take<T>(size.routing == NAE_GUMBEL ? size.logits : 0);
   scratch.active = memory.take<T>(size.experts_pad);
-  scratch.used = memory.take<T>(size.experts_pad);
+  scratch.used = memory.take<T>(size.logits);
   return scratch;
 }
 
@@ -95,7 +95,7 @@ Workspace<T> with_rows(const Workspace<T>& slots, const Workspace<T>& rows) {
   joined.mix_turned = slots.mix_turned;
   joined.mean_routing = slots.mean_routing;
   joined.mean_slope = slots.mean_slope;
-  joined.context_variance = slots.context_variance;
+  joined.of_output = slots.of_output;
   joined.spread = slots.spread;
   return joined;
 }
