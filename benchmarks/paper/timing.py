@@ -171,7 +171,6 @@ def _made(
 ) -> "tuple[Network, TrainingRows]":
     """Return a network and its rows: that of the paper, or the default with eight members."""
     import torch
-    from nae.network.cells import RowCells
 
     from nae.encoding import Columns, build_schema, infer_kinds
     from nae.engines.torch.cells import RowCells

@@ -11,11 +11,12 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from nae.errors import ConfigError, did_you_mean
-from nae.recipes import CLASSES, NUMBERS, PAPER
+from nae.recipes import CLASSES, EFFORTS, NUMBERS, PAPER
 
 __all__ = [
     "ClassParameters",
     "Device",
+    "EffortName",
     "Encoder",
     "EngineName",
     "Entry",
@@ -35,6 +36,7 @@ Gate = Literal["auto", "additive", "low-rank", "deep", "diagonal"]
 Normalization = Literal["layer", "batch"]
 Device = Literal["auto", "cpu", "cuda"]
 EngineName = Literal["auto", "native", "torch"]
+EffortName = Literal["quick", "normal", "best"]
 LossName = Literal["squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"]
 
 
@@ -236,11 +238,20 @@ class Parameters(Table):
         _COUNT_OR_NONE,
         "Number of active experts per feature, the paper's C. If None: all of them, or half of them for 'nae-e'.",
     ] = None
+    effort: Annotated[
+        EffortName,
+        _words(EffortName),
+        f"""How much time a fit spends on accuracy. 'quick' is a first look: {EFFORTS["quick"].n_members} members and
+        half the patience, in about a third of the time. 'best' takes {EFFORTS["best"].n_members} members, twice the
+        patience, and large networks from a quarter of the rows on, in three to ten times the time. Given parameters are
+        not changed.""",
+    ] = "normal"
     n_members: Annotated[
-        int,
-        _COUNT,
-        "Number of networks that are trained side by side and averaged. Each one is validated on rows of its own.",
-    ] = NUMBERS.n_members
+        int | None,
+        _COUNT_OR_NONE,
+        f"""Number of networks that are trained side by side and averaged. Each one is validated on rows of its own. If
+        None: {NUMBERS.n_members}, or what ``effort`` says.""",
+    ] = None
     n_knots: Annotated[
         int | None,
         _number(2, is_whole=True, or_none=True),

@@ -7,7 +7,19 @@ parameter table, the settings of a fit, the presets, the search spaces and the c
 from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["CLASSES", "NUMBERS", "PAPER", "PATH", "RECIPES", "VARIANTS", "ByRows", "Path", "Recipe"]
+__all__ = [
+    "CLASSES",
+    "EFFORTS",
+    "NUMBERS",
+    "PAPER",
+    "PATH",
+    "RECIPES",
+    "VARIANTS",
+    "ByRows",
+    "Effort",
+    "Path",
+    "Recipe",
+]
 
 
 @dataclass(frozen=True)
@@ -20,6 +32,10 @@ class ByRows:
     def at(self, n_rows: int) -> int:
         """Return the value for a number of rows."""
         return [value for least, value in self.steps if n_rows >= least][-1]
+
+    def from_rows(self, factor: float) -> "ByRows":
+        """Return the same values, each from so many times as many rows on."""
+        return ByRows(tuple((round(factor * least), value) for least, value in self.steps))
 
     @property
     def first(self) -> int:
@@ -257,6 +273,39 @@ PAPER = replace(
     start_rows=0,
 )
 """The recipe for ``encoder='mlp'``, whatever the target."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a fit spends on accuracy: what it changes about a recipe."""
+
+    n_members: int
+    """Number of members."""
+    patience: float
+    """Factor of the looks at the validation rows, and of the steps, that a training waits for a better one."""
+    large_rows: float
+    """Factor of the rows from which networks are large."""
+
+    def apply(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with this effort."""
+        return replace(
+            recipe,
+            n_members=self.n_members,
+            n_experts=recipe.n_experts.from_rows(self.large_rows),
+            hidden_dim=recipe.hidden_dim.from_rows(self.large_rows),
+            n_looks=round(self.patience * recipe.n_looks),
+            n_fine_looks=round(self.patience * recipe.n_fine_looks),
+            least_patience=round(self.patience * recipe.least_patience),
+            least_steps=round(self.patience * recipe.least_steps),
+        )
+
+
+EFFORTS = {
+    "quick": Effort(n_members=4, patience=0.5, large_rows=4.0),
+    "normal": Effort(n_members=NUMBERS.n_members, patience=1.0, large_rows=1.0),
+    "best": Effort(n_members=16, patience=2.0, large_rows=0.25),
+}
+"""What ``effort`` may be. 'normal' is the recipe as it is."""
 
 RECIPES = {"numbers": NUMBERS, "classes": CLASSES, "encoder='mlp'": PAPER}
 

@@ -60,6 +60,7 @@ def fit(
     additivity: Annotated[
         str | None, typer.Option(help="Required additivity from 0 to 1 (1 is an additive model), or auto.")
     ] = None,
+    effort: Annotated[str, typer.Option(help="Time spent on accuracy: quick, normal or best.")] = Recipe.effort,
     members: Annotated[
         int | None, typer.Option(help=f"Number of networks that are averaged. Default: {NUMBERS.n_members}.")
     ] = None,
@@ -103,6 +104,7 @@ def fit(
         loss=loss,
         positive_class=positive_class,
         additivity=parse_additivity(additivity),
+        effort=effort,
         n_members=members,
         max_epochs=epochs,
         time_limit=None if time_limit is None else parse_duration(time_limit),

@@ -42,6 +42,7 @@ class Recipe:
     loss: str | None = None
     positive_class: str | None = None
     additivity: float | str | None = None
+    effort: str = Parameters.effort
     n_members: int | None = None
     max_epochs: int | None = None
     time_limit: float | None = None
@@ -114,6 +115,7 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
     check_positive_class(recipe, is_classes=is_classes)
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
+        "effort": recipe.effort,
         "n_members": recipe.n_members,
         "device": recipe.device,
         "engine": recipe.engine,

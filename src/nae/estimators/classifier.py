@@ -13,7 +13,17 @@ from nae.encoding.kinds import FeatureTypes
 from nae.estimators.base import NAEEstimator
 from nae.estimators.docstrings import documented
 from nae.estimators.targets import ClassTarget, Target
-from nae.parameters import ClassParameters, Device, Encoder, EngineName, Gate, Normalization, Parameters, Variant
+from nae.parameters import (
+    ClassParameters,
+    Device,
+    EffortName,
+    Encoder,
+    EngineName,
+    Gate,
+    Normalization,
+    Parameters,
+    Variant,
+)
 from nae.quality import check_offset
 
 __all__ = ["NAEClassifier"]
@@ -69,7 +79,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         gate: Gate = "auto",
         n_experts: int | None = None,
         n_active: int | None = None,
-        n_members: int = 8,
+        effort: EffortName = "normal",
+        n_members: int | None = None,
         n_knots: int | None = None,
         n_ramps: int | None = None,
         n_blocks: int = 2,
