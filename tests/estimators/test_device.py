@@ -12,8 +12,8 @@ import torch
 
 import nae
 from nae import NAERegressor
+from nae.engines import make_engine
 from nae.errors import NAEWarning
-from nae.training import train as train_network
 
 N_ROWS = 600
 
@@ -31,14 +31,14 @@ def small(**params: Any) -> NAERegressor:
 @pytest.fixture
 def room_for_100_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device whose memory ends at batches of 100 rows."""
-    real = train_network
+    real = make_engine
 
-    def train(network: Any, rows: Any, validation: Any, loss: Any, config: Any, **options: Any) -> Any:
-        if config.batch_size > 100:
+    def make(place: Any, job: Any) -> Any:
+        if job.config.batch_size > 100:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 7.00 GiB.")
-        return real(network, rows, validation, loss, config, **options)
+        return real(place, job)
 
-    monkeypatch.setattr("nae.estimators.fitting.train", train)
+    monkeypatch.setattr("nae.estimators.fitting.make_engine", make)
 
 
 @pytest.mark.usefixtures("room_for_100_rows")
@@ -63,6 +63,6 @@ def test_a_scan_trains_with_smaller_batches_too(tmp_path: Path) -> None:
 def test_the_device_is_logged_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
     table = make_table()
     with caplog.at_level(logging.INFO, logger="nae"):
-        model = small(device="cpu").fit(table.select(["a", "b"]), np.array(table["y"]))
-    assert [record.getMessage() for record in caplog.records] == ["training on cpu: as asked for"]
-    assert model.model_.training.device == "cpu"
+        model = small(engine="torch").fit(table.select(["a", "b"]), np.array(table["y"]))
+    assert [record.getMessage() for record in caplog.records] == ["training by the engine torch on cpu: as asked for"]
+    assert (model.model_.training.device, model.model_.training.engine) == ("cpu", "torch")

@@ -1,6 +1,7 @@
 """Training people can live with: stopping, progress, continuing, devices, and errors instead of NaN."""
 
 import json
+import os
 import time
 
 import numpy as np
@@ -9,8 +10,11 @@ import pytest
 import torch
 
 from nae import NAEClassifier, NAERegressor
+from nae._processes import count_threads
+from nae.engines.native import engine as native_engine
 from nae.errors import ConfigError, DataError, TrainingError
-from nae.estimators.fitting import _seeded_torch
+from nae.estimators.fitting import read_threads
+from nae.native import is_here, reason
 from nae.tables import TrainingSummary
 
 FAST = {"n_members": 1, "n_experts": 2, "hidden_dim": 8, "max_epochs": 5, "random_state": 0}
@@ -83,9 +87,12 @@ def test_the_best_weights_are_kept_not_the_last(X):
 
 def test_a_time_limit_ends_training_with_a_model(X, y):
     started = time.monotonic()
-    model = NAERegressor(time_limit=0.2, **FAST | {"max_epochs": 100_000}).fit(X[:100], y[:100])
+    params = FAST | {"max_epochs": 100_000, "early_stopping_rounds": 100_000}
+    model = NAERegressor(time_limit=0.1, **params).fit(X[:100], y[:100])
     assert time.monotonic() - started < 5
-    assert model.history_.stopped == "time limit of 0.2 s"
+    ends = ("time limit of 0.1 s", "time came to an end, and the step size fell to zero")
+    assert model.history_.stopped in ends
+    assert len(model.history_) < 100_000
     assert np.isfinite(model.predict(X)).all()
 
 
@@ -207,10 +214,43 @@ def test_a_warm_start_on_other_features_or_classes_is_an_error(X):
 @pytest.mark.parametrize("n_jobs", [1, 2, -1])
 def test_threads_are_asked_for(X, y, n_jobs):
     seen = []
-    NAERegressor(n_jobs=n_jobs, callbacks=[lambda **_: seen.append(torch.get_num_threads())], **FAST).fit(
-        X[:50], y[:50]
-    )
-    assert seen[0] == (n_jobs if n_jobs > 0 else torch.multiprocessing.cpu_count())
+    look = {"callbacks": [lambda **_: seen.append(torch.get_num_threads())]}
+    NAERegressor(n_jobs=n_jobs, engine="torch", **look, **FAST).fit(X[:50], y[:50])
+    assert seen[0] == (n_jobs if n_jobs > 0 else os.cpu_count())
+
+
+@pytest.mark.skipif(not is_here(), reason=reason())
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_the_native_core_gets_as_many_threads(X, y, n_jobs, monkeypatch):
+    seen = []
+    real = native_engine.Core
+
+    def make(shape, *given):
+        seen.append(shape.n_threads)
+        return real(shape, *given)
+
+    monkeypatch.setattr(native_engine, "Core", make)
+    NAERegressor(n_jobs=n_jobs, engine="native", **FAST).fit(X[:50], y[:50])
+    assert seen == [n_jobs if n_jobs > 0 else os.cpu_count()]
+
+
+def test_without_a_number_of_threads_the_processors_decide_or_the_environment(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert (read_threads(None), read_threads(-1), read_threads(-3), read_threads(-99)) == (6, 8, 6, 1)
+    for asked, expected in (("4", 4), ("2,1", 2), ("99", 6), ("0", 1), ("many", 6)):
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+        assert read_threads(None) == count_threads() == expected
+        assert read_threads(5) == 5  # who says a number gets it
+
+
+@pytest.mark.skipif(not is_here(), reason=reason())
+@pytest.mark.parametrize("n_rows", [100, 300])
+def test_any_number_of_threads_trains_the_same_model(X, y, n_rows):
+    one, other = (NAERegressor(n_jobs=n_jobs, engine="native", **FAST).fit(X[:n_rows], y[:n_rows]) for n_jobs in (1, 3))
+    np.testing.assert_array_equal(one.model_.experts, other.model_.experts)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
 def test_no_threads_at_all_are_an_error(X, y):
@@ -278,12 +318,3 @@ def test_predictions_do_not_need_torch(X, y, monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "__call__", None)
     np.testing.assert_array_equal(model.predict(X), expected)
     assert not any(type(value).__module__.startswith("torch") for value in vars(model).values())
-
-
-def test_workers_draw_other_noise_each():
-    drawn = []
-    for rank in (0, 1):
-        with _seeded_torch(7, rank=rank, n_jobs=None, device=torch.device("cpu")) as generator:
-            drawn.append((torch.rand(3), torch.rand(3, generator=generator)))
-    assert not torch.equal(drawn[0][0], drawn[1][0])
-    assert torch.equal(drawn[0][1], drawn[1][1])  # what they draw together is the same

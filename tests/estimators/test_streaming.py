@@ -12,8 +12,10 @@ from pyarrow import feather
 
 import nae
 from nae import NAEClassifier, NAERegressor
+from nae.engines.native import NativeEngine
+from nae.engines.torch import TorchEngine
 from nae.errors import ConfigError, DataError, NAEWarning
-from nae.training.engine import TorchEngine
+from nae.native import is_here, reason
 
 N_ROWS = 900
 FEATURES = ["amount", "count", "town", "is_new"]
@@ -173,17 +175,20 @@ def test_a_model_from_files_is_saved_and_explains_itself(table, folder, tmp_path
     assert nae.load(tmp_path / "m.nae").explain_global().ranked()[0].name in FEATURES
 
 
-def test_an_interrupted_fit_leaves_no_cache(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("engine", ["native", "torch"])
+def test_an_interrupted_fit_leaves_no_cache(folder, tmp_path, monkeypatch, engine):
+    if engine == "native" and not is_here():
+        pytest.skip(reason())
     seen = []
 
     def interrupt(*_: object, **__: object) -> None:
         seen.append(list(tmp_path.iterdir()))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(TorchEngine, "train_epoch", interrupt)
+    monkeypatch.setattr({"native": NativeEngine, "torch": TorchEngine}[engine], "train_epoch", interrupt)
     scan = scan_of(folder, "y", cache_folder=tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        NAERegressor(**FAST).fit(scan, y="y")
+        NAERegressor(engine=engine, **FAST).fit(scan, y="y")
     assert seen
     assert list(tmp_path.iterdir()) == []
 

@@ -22,10 +22,10 @@ def data(n_rows: int, n_features: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("n_rows", [60, 400])  # full batches in double, mini-batches in single precision
 @pytest.mark.parametrize("variant", ["nae", "nae-e", "nae-d"])
-@pytest.mark.parametrize("encoder", ["piecewise", "mlp"])
-def test_the_same_seed_gives_the_same_model(n_rows, variant, encoder):
+@pytest.mark.parametrize(("encoder", "engine"), [("piecewise", "auto"), ("piecewise", "torch"), ("mlp", "auto")])
+def test_the_same_seed_gives_the_same_model(n_rows, variant, encoder, engine):
     X, y = data(n_rows)
-    params = FAST | {"variant": variant, "encoder": encoder, "batch_size": 64, "encoder_dropout": 0.1}
+    params = FAST | {"variant": variant, "encoder": encoder, "engine": engine, "batch_size": 64, "encoder_dropout": 0.1}
     one = NAERegressor(random_state=3, **params).fit(X, y)
     torch.manual_seed(99)
     np.random.seed(99)  # noqa: NPY002
@@ -87,14 +87,15 @@ def test_a_random_state_object_is_drawn_from():
 
 
 @pytest.mark.parametrize("n_rows", [60, 400])
-def test_fitting_leaves_global_random_state_and_threads_as_they_were(n_rows):
+@pytest.mark.parametrize("engine", ["auto", "torch"])
+def test_fitting_leaves_global_random_state_and_threads_as_they_were(n_rows, engine):
     X, y = data(n_rows)
     torch.manual_seed(5)
     np.random.seed(5)  # noqa: NPY002
     torch_state, numpy_state = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
     threads = torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()
-    NAEClassifier(random_state=0, n_jobs=2, **FAST).fit(X, y > 0)
+    NAEClassifier(random_state=0, n_jobs=2, engine=engine, **FAST).fit(X, y > 0)
     assert torch.equal(torch.get_rng_state(), torch_state)
     np.testing.assert_array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
     assert torch.get_num_threads() == threads
@@ -110,7 +111,7 @@ def test_threads_are_given_back_after_an_error():
         raise KeyError
 
     with pytest.raises(KeyError):
-        NAERegressor(n_jobs=2, callbacks=[fail], **FAST).fit(X, y)
+        NAERegressor(n_jobs=2, engine="torch", callbacks=[fail], **FAST).fit(X, y)
     assert torch.get_num_threads() == threads
 
 

@@ -250,6 +250,7 @@ def place_fit(
     return place
 
 
+@np.errstate(over="ignore")  # the training says what became infinite
 def to_training_rows(
     rows: Rows, cells: Cells, schema: Schema, task: Task, settings: Settings, *, mean_weight: float
 ) -> TrainingRows:

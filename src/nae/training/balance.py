@@ -76,8 +76,9 @@ def _score(model: TableModel, rows: TrainingRows, loss: Loss, scale: Scale) -> A
     """Return the score of every row on the scale of training, (B, O), offset included."""
     score = np.empty((len(rows), model.n_outputs))
     nothing = np.zeros_like(scale.centre)
-    begin: Array = scale.centre.astype(rows.weight.dtype).astype(np.float64)  # as rounded as the base it is in
-    begin, centre = (nothing, scale.centre) if loss.is_scaled else (begin, nothing)
+    begin, centre = nothing, scale.centre
+    if not loss.is_scaled:  # the base begins at the centre, rounded as the base is
+        begin, centre = scale.centre.astype(rows.weight.dtype).astype(np.float64), nothing
     for start in range(0, len(rows), _SCORED):
         part = slice(start, start + _SCORED)
         found = model.decision_function(_cells(model, rows.cells.take(part))).reshape(-1, model.n_outputs)

@@ -14,6 +14,7 @@ __all__ = ["EVALUATED", "Sized", "Verdict", "measured_rows", "values_per_row"]
 
 EVALUATED = 2**22  # expert values evaluated at once: 16 MB, about what a cache holds
 _MEASURED = 2048  # rows that additivity is measured on, at most
+_OVERFLOWING = np.errstate(over="ignore", invalid="ignore")  # a loss may be infinite; it is no better than another
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,13 @@ class Verdict:
     workers: Workers
 
     @property
+    @_OVERFLOWING
     def loss(self) -> float:
         """The mean over the rows of all workers."""
         return float(self._mean())
 
     @property
+    @_OVERFLOWING
     def standard_error(self) -> float:
         """The standard error of the mean; a row that is there twice does not count twice."""
         share = self._weight / self.workers.total(self._weight.sum())

@@ -29,6 +29,7 @@ _MOST_STEPS, _MOST_HALVINGS = 12, 12
 _ENOUGH = 1e-10  # a step that lowers the objective by less is the last one
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is no better, so it is not taken
 def fit_start(rows: TrainingRows, schema: Schema, loss: Loss, *, own_fold: IntArray, n_slots: int) -> Array:
     """Return what the members start from, (F * S + 1, O, M); the last row is the intercept.
 
@@ -211,17 +212,16 @@ class _Problem:
 
     def _objective(self, coefficients: Array, penalty: Array) -> Array:
         losses = self.loss.per_row(self._score(coefficients), self.target)
-        with np.errstate(over="ignore", invalid="ignore"):
-            size = (penalty[:, None, None] * coefficients**2).sum(axis=(0, 1))
-            return np.asarray((losses * self._shares).sum(axis=0) + 0.5 * size)
+        size = (penalty[:, None, None] * coefficients**2).sum(axis=(0, 1))
+        return np.asarray((losses * self._shares).sum(axis=0) + 0.5 * size)
 
     @property
     def _shares(self) -> Array:
-        return np.asarray(self.weight / self.weight.sum(axis=0))
+        total = self.weight.sum(axis=0)
+        return np.asarray(self.weight / np.where(total > 0, total, 1.0))  # a choice may be of no rows
 
     def _score(self, coefficients: Array) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):
-            score = np.tensordot(self.columns, coefficients, axes=1)
+        score = np.tensordot(self.columns, coefficients, axes=1)
         return score if self.base is None else score + self.base
 
 

@@ -74,7 +74,7 @@ class NativeEngine:
 
     def train_epoch(self, rate: Callable[[int], float]) -> float:
         losses = [self._train(table, order, rate) for table, order in self._pieces()]
-        return float(np.concatenate(losses).mean())
+        return float(np.concatenate(losses).mean(dtype=np.float64))
 
     def judge(self) -> Verdict | None:
         return self.judged_by.judge()
