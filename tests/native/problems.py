@@ -16,7 +16,7 @@ from nae.training.engine import TorchEngine
 from nae.training.native_engine import NativeEngine
 from tests.configs import network_config, training_config
 
-__all__ = ["Problem", "assert_same", "native_gradients", "torch_gradients"]
+__all__ = ["NativeEngine", "Problem", "TorchEngine", "assert_same", "native_gradients", "torch_gradients"]
 
 NUMBERS = ("squared", "absolute", "huber", "quantile")
 
@@ -34,6 +34,8 @@ class Problem:
     has_constant: bool = False
     has_start: bool = False
     has_base: bool = False
+    is_sparse: bool = False
+    """Whether two thirds of the rows that knots were made for are not trained on: some slots have no row."""
     n_folds: int | None = None
     loss: str = "squared"
     is_double: bool = False
@@ -71,7 +73,7 @@ class Problem:
         weight = random.uniform(0.2, 2.0, self.n_rows)
         fold = None if self.n_folds is None else torch.as_tensor(random.integers(0, self.n_folds, self.n_rows))
         base = random.normal(size=(self.n_rows, self.n_outputs)) if self.has_base else None
-        return TrainingRows(
+        rows = TrainingRows(
             RowCells(
                 torch.as_tensor(padded_slots(schema)[cells.slot]), torch.as_tensor(cells.fraction, dtype=self.dtype)
             ),
@@ -80,6 +82,7 @@ class Problem:
             None if base is None else torch.as_tensor(base, dtype=self.dtype),
             fold,
         )
+        return rows.take(torch.arange(0, self.n_rows, 3)) if self.is_sparse else rows
 
     def _target(self, random: np.random.Generator) -> torch.Tensor:
         if self.loss == "cross-entropy":
@@ -97,12 +100,13 @@ class Problem:
         config = network_config(**{"n_experts": 3, "n_active": 3, "hidden_dim": 8, "gate_rank": 5} | self.network)
         inputs = piecewise_inputs(schema, 5)
         made = Network(config, inputs, self.n_outputs, generator=generator, dtype=self.dtype, constant=constant)
+        spread = 0.2 * min(1.0, (8 / self.n_features) ** 0.5)  # so that no score grows with the number of features
         with torch.no_grad():
             for each in made.parameters():
-                each.add_(0.2 * torch.randn(each.shape, generator=generator, dtype=self.dtype))
+                each.add_(spread * torch.randn(each.shape, generator=generator, dtype=self.dtype))
         if self.has_start:
             shape = (len(schema) * inputs.shape[1] + 1, self.n_outputs, config.n_members)
-            made.begin_at(torch.randn(shape, generator=generator, dtype=self.dtype))
+            made.begin_at(5 * spread * torch.randn(shape, generator=generator, dtype=self.dtype))
         return made
 
     def config(self) -> TrainingConfig:
