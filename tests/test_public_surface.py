@@ -43,4 +43,10 @@ def test_a_part_that_needs_no_training_loads_nothing_heavy(name: str) -> None:
 
 
 def test_the_check_sees_what_is_loaded() -> None:
-    assert loaded_by("import nae.estimators") >= {"torch", "sklearn"}
+    assert loaded_by("import nae.estimators") >= {"sklearn", "scipy"}
+    assert "torch" in loaded_by("import nae.engines.torch")
+
+
+def test_training_loads_no_torch_before_it_is_needed() -> None:
+    parts = ("network", "training", "engines", "engines.native", "estimators", "scale", "tuning", "cli.app")
+    assert "torch" not in loaded_by(f"import {', '.join(f'nae.{part}' for part in parts)}")

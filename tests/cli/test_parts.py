@@ -16,7 +16,9 @@ from nae.cli.writing import check_output, write_table
 from nae.encoding import Schema
 from nae.encoding.schema import Category, Number
 from nae.errors import ConfigError, DataError
+from nae.native import is_here, reason
 from nae.quality import Measure, Quality
+from nae.tables import load
 from tests.cli.conftest import Command
 
 TABLE = pa.table({"a": [1.5, None], "b": ["x", 'y,"z']})
@@ -153,10 +155,28 @@ def test_numbers_may_have_a_sign() -> None:
 
 def test_the_device_and_the_reason_for_it_are_said(nae: Command, folder: Path, tmp_path: Path) -> None:
     words = ("fit", folder / "homes.parquet", "-t", "price", "-o", tmp_path / "m.nae", "--members", 1, "--epochs", 1)
-    _, _, err = nae(*words, "--device", "cpu")
-    assert "training on cpu: as asked for." in err
-    _, _, err = nae(*words, "--device", "cpu", "--quiet")
+    _, _, err = nae(*words, "--engine", "torch")
+    assert "training by the engine torch on cpu: as asked for." in err
+    assert load(tmp_path / "m.nae").training.engine == "torch"
+    _, _, err = nae(*words, "--engine", "torch", "--quiet")
     assert err == ""
+
+
+@pytest.mark.skipif(not is_here(), reason=reason())
+def test_the_native_core_trains_where_nothing_else_is_asked_for(nae: Command, folder: Path, tmp_path: Path) -> None:
+    words = ("fit", folder / "homes.parquet", "-t", "price", "-o", tmp_path / "m.nae", "--members", 1, "--epochs", 1)
+    for asked in ((), ("--engine", "native"), ("--engine", "auto", "--device", "cpu")):
+        _, _, err = nae(*words, *asked)
+        assert "training by the engine native on cpu: the native core is the fastest on a processor" in err
+        assert load(tmp_path / "m.nae").training.engine == "native"
+
+
+def test_an_engine_that_there_is_not_is_a_sentence(nae: Command, folder: Path, tmp_path: Path) -> None:
+    words = ("fit", folder / "homes.parquet", "-t", "price", "-o", tmp_path / "m.nae", "--engine", "steam")
+    status, _, err = nae(*words)
+    assert status != 0
+    assert "engine must be one of ['auto', 'native', 'torch']; got 'steam'" in err
+    assert "Traceback" not in err
 
 
 def test_what_a_file_holds_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

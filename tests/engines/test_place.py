@@ -1,16 +1,36 @@
+"""Where a training takes place, what it would cost, and batches that fit."""
+
+import importlib.util
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 import torch
 
-from nae.engines import choose_place, estimate_work, halve_batch_until_it_fits
-from nae.errors import ConfigError, NAEWarning, TrainingError
-from nae.training import TrainingConfig
+from nae.engines import (
+    ENGINES,
+    Place,
+    choose_place,
+    estimate_work,
+    halve_batch_until_it_fits,
+    make_engine,
+    place,
+)
+from nae.errors import ConfigError, MissingDependencyError, NAEWarning, TrainingError
+from nae.native import is_here, reason
+from nae.training import TrainingConfig, make_loss
+from nae.training.workers import Alone
 from tests.configs import network_config, training_config
+from tests.training.problems import Problem
+
+LARGE, SMALL = 1e13, 1e8
+LOSS = make_loss("squared")
 
 
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "H200")
+class Two(Alone):
+    count = 2
 
 
 def attempt_with_room_for(room: int, tried: list[int]):
@@ -23,28 +43,172 @@ def attempt_with_room_for(room: int, tried: list[int]):
     return attempt
 
 
-def test_without_a_gpu_the_processor_trains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    place = choose_place("auto", work=1e15)
-    assert (place.device.type, place.reason) == ("cpu", "torch sees no GPU")
+@dataclass(frozen=True)
+class Machine:
+    """What there is to train with."""
+
+    gpu: bool
+    torch: bool
+    core: bool
+
+
+MACHINES = [
+    Machine(gpu, has_torch, core)
+    for gpu in (False, True)
+    for has_torch in (False, True)
+    for core in (False, True)
+    if has_torch or not gpu  # without torch nobody sees the GPU
+]
+
+
+@pytest.fixture
+def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    found: Machine = request.param
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: found.gpu)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "H200")
+    monkeypatch.setattr(
+        "nae.engines.native.inputs.reason", lambda: "" if found.core else "the native core is not built"
+    )
+    if not found.torch:
+        real = importlib.util.find_spec
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, *rest: None if name == "torch" else real(name, *rest)
+        )
+
+        def refuse(name: str, *, extra: str) -> Any:
+            raise MissingDependencyError(f"{name} is needed; pip install 'neural-additive-experts[{extra}]'")
+
+        monkeypatch.setattr("nae.engines.place.require", refuse)
+    place._may_have_gpu.cache_clear()
+    monkeypatch.setattr("nae.engines.place._may_have_gpu", lambda: found.torch)
+    return found
+
+
+def chosen(engine: str = "auto", device: str = "auto", *, work: float = LARGE, **given: Any) -> Place:
+    return choose_place(engine, device, **{"network": network_config(), "loss": LOSS, "work": work} | given)
+
+
+def expected(machine: Machine, engine: str, device: str, *, pays: bool) -> tuple[str, str] | type[Exception]:
+    """Return the engine and the device, or the error, in the words of the documentation."""
+    wants_gpu = device.startswith("cuda")
+    if engine == "native":
+        if not machine.core:
+            return ConfigError
+        if wants_gpu:
+            return ConfigError
+        return "native", "cpu"
+    if wants_gpu:
+        if not machine.torch:
+            return MissingDependencyError
+        return ("torch", device) if machine.gpu else ConfigError
+    if device == "auto" and machine.gpu and pays:
+        return "torch", "cuda"
+    if engine == "torch":
+        return "torch", "cpu"  # making the engine says how to get torch
+    if machine.core:
+        return "native", "cpu"
+    return ("torch", "cpu") if machine.torch else MissingDependencyError
+
+
+@pytest.mark.parametrize("machine", MACHINES, indirect=True, ids=str)
+@pytest.mark.parametrize("engine", ["auto", "native", "torch"])
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:1"])
+@pytest.mark.parametrize("work", [SMALL, LARGE], ids=["small", "large"])
+def test_every_wish_on_every_machine_has_a_place_or_a_sentence(
+    machine: Machine, engine: str, device: str, work: float
+) -> None:
+    wanted = expected(machine, engine, device, pays=work == LARGE)
+    if isinstance(wanted, tuple):
+        found = chosen(engine, device, work=work)
+        assert (found.engine, found.device) == wanted
+        assert found.reason
+        return
+    with pytest.raises(wanted) as caught:
+        chosen(engine, device, work=work)
+    assert str(caught.value).endswith((".", "'", "torch."))
+
+
+@pytest.mark.parametrize("machine", [Machine(gpu=False, torch=True, core=True)], indirect=True)
+def test_without_a_gpu_the_processor_trains(machine: Machine) -> None:
+    found = chosen()
+    assert (found.engine, found.device) == ("native", "cpu")
+    assert found.reason.startswith("the native core is the fastest on a processor, and no GPU is there that pays")
+    assert chosen(device="cpu").reason == "the native core is the fastest on a processor"
     with pytest.raises(ConfigError, match="device='cuda' needs a CUDA GPU"):
-        choose_place("cuda", work=1e15)
+        chosen(device="cuda")
 
 
-@pytest.mark.usefixtures("gpu")
-def test_a_gpu_is_used_where_it_pays_and_says_so() -> None:
-    large, small = choose_place("auto", work=1e13), choose_place("auto", work=1e8)
-    assert (large.device.type, large.reason) == ("cuda", "the H200 is faster for a table of this size")
-    assert (small.device.type, small.reason) == ("cpu", "so small a table trains faster here than on the H200")
-    assert choose_place("auto", work=1e13, is_double=True).device.type == "cpu"
+@pytest.mark.parametrize("machine", [Machine(gpu=True, torch=True, core=True)], indirect=True)
+def test_a_gpu_is_used_where_it_pays_and_says_so(machine: Machine) -> None:
+    large, small = chosen(), chosen(work=SMALL)
+    assert (large.device, large.reason) == ("cuda", "the H200 is faster for a table of this size")
+    assert small.device == "cpu"
+    assert chosen(is_double=True).device == "cpu"
+    assert chosen(engine="torch").device == "cuda"
 
 
-@pytest.mark.usefixtures("gpu")
-def test_who_asks_for_a_device_gets_it() -> None:
-    assert choose_place("cpu", work=1e13).device.type == "cpu"
-    assert choose_place("cuda:1", work=1.0).device == torch.device("cuda:1")
+@pytest.mark.parametrize("machine", [Machine(gpu=True, torch=True, core=True)], indirect=True)
+def test_who_asks_for_a_device_gets_it(machine: Machine) -> None:
+    assert chosen(device="cpu").device == "cpu"
+    assert (chosen(device="cuda:1", work=1.0).device, chosen(device="cuda:1").reason) == ("cuda:1", "as asked for")
     with pytest.raises(ConfigError, match="device must be 'auto', 'cpu' or 'cuda'; got 'tpu'"):
-        choose_place("tpu", work=1.0)
+        chosen(device="tpu", work=1.0)
+    with pytest.raises(ConfigError, match="engine='native' trains on the processor; got device='cuda'"):
+        chosen("native", "cuda")
+
+
+@pytest.mark.parametrize("machine", [Machine(gpu=False, torch=True, core=True)], indirect=True)
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"network": network_config(encoder="mlp")}, "does not know encoder='mlp'"),
+        ({"network": network_config(routing="gumbel")}, "routing='gumbel'"),
+        ({"workers": Two()}, "several workers"),
+    ],
+)
+def test_what_the_core_cannot_train_is_left_to_torch(machine: Machine, given: dict[str, Any], complaint: str) -> None:
+    found = chosen(**given)
+    assert (found.engine, found.device) == ("torch", "cpu")
+    assert complaint in found.reason
+    with pytest.raises(ConfigError, match=f"engine='native' cannot train this: .*{complaint}.* Use engine='auto'"):
+        chosen("native", **given)
+
+
+@pytest.mark.parametrize("machine", [Machine(gpu=False, torch=False, core=True)], indirect=True)
+def test_what_only_torch_can_train_says_so_where_it_is_not_installed(machine: Machine) -> None:
+    with pytest.raises(MissingDependencyError, match=r"encoder='mlp', and torch is not installed. pip install"):
+        chosen(network=network_config(encoder="mlp"))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_an_engine_is_made_for_a_place(name: str) -> None:
+    if name == "native" and not is_here():
+        pytest.skip(reason())
+    with closing(make_engine(Place(name, "cpu", "for a test"), Problem().job())) as engine:
+        assert engine.n_batches == 1
+        assert type(engine).__module__ == f"nae.engines.{name}.engine"
+
+
+def test_torch_is_not_asked_for_a_gpu_before_a_driver_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    place._may_have_gpu.cache_clear()
+    monkeypatch.delitem(sys.modules, "torch")
+    asked: list[str] = []
+
+    def load(name: str) -> None:
+        asked.append(name)
+        if name != "nvcuda.dll":
+            raise OSError
+
+    monkeypatch.setattr(place.ctypes, "CDLL", load)
+    assert place._may_have_gpu()
+    assert asked[-1] == "nvcuda.dll"
+    place._may_have_gpu.cache_clear()
+    monkeypatch.setattr(place, "_DRIVERS", ("libcuda.so.1",))
+    assert not place._may_have_gpu()
+    place._may_have_gpu.cache_clear()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
+    assert not place._may_have_gpu()
+    place._may_have_gpu.cache_clear()
 
 
 def test_work_grows_with_members_steps_and_slots() -> None:

@@ -77,6 +77,6 @@ def test_frames_are_predicted_where_they_are_installed(model: TableModel) -> Non
 
 
 def test_blocking_is_noticed(tmp_path: Path) -> None:
-    script = "import sys; sys.modules['torch'] = None; import nae; nae.NAERegressor"
+    script = "import sys; sys.modules['sklearn'] = None; import nae; nae.NAERegressor"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert "MissingDependencyError" in done.stderr

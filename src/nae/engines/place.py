@@ -55,9 +55,9 @@ def choose_place(
     missing = why_not(network, loss, workers)
     if engine == "native" and missing:
         raise ConfigError(f"engine='native' cannot train this: {missing}. Use engine='auto'.")
-    gpu = "" if engine == "native" and device == "auto" else _find_gpu(device, work=work, is_double=is_double)
-    if gpu and engine == "native":
+    if engine == "native" and device not in ("auto", "cpu"):
         raise ConfigError(f"engine='native' trains on the processor; got device={device!r}. Use device='cpu'.")
+    gpu = "" if engine == "native" else _find_gpu(device, work=work, is_double=is_double)
     if gpu:
         return Place("torch", "cuda" if device == "auto" else device, gpu)
     if engine == "torch":
