@@ -11,7 +11,7 @@ from nae.native import build, library
 DRIVER = Path(__file__).parent / "driver" / "driver.cpp"
 SANITIZERS = {
     # The number is how many of the driver's configurations are left out between two, and then that of threads.
-    "addresses and undefined behaviour": ("address,undefined", False, ("4", "4")),
+    "addresses and undefined behaviour": ("address,undefined", False, ("6", "4")),
     "threads": ("thread", True, ("6", "6")),
 }
 
