@@ -28,8 +28,8 @@ NAME = "native"
 N_SEVERAL = 10
 """This many tables, the smallest, have several splits."""
 PEER = "xgboost"
-_ABOUT = """Scores are means over the splits whose number stands in brackets. Those of torch and of the peers are recorded
-in [suite-torch.md](suite-torch.md), on the same rows.
+_ABOUT = """Scores are means over the splits whose number stands in brackets. Those of torch and of the peers are
+recorded in [suite-torch.md](suite-torch.md), on the same rows.
 """
 
 
