@@ -1,4 +1,9 @@
 // The rows of a batch, a block at a time: where they lie, their logits, and back to the gradients of both.
+//
+// A row at fraction q between slots s and s + 1 of a feature has the term t = (1 - q) T_s + q T_(s + 1). So a gradient d
+// of t adds (1 - q) d to that of T_s and q d to that of T_(s + 1). The terms of all features and the bias make the sum
+// a, and the logits are l = a, or l = h M + m with h = a or h = relu(a). Backwards dh = dl M', dM = h' dl, dm = the sum
+// of dl's rows, and da = dh, or dh where a > 0. The bias of the sum gets the sum of da's rows.
 #pragma once
 #include "matmul.h"
 #include "random.h"
