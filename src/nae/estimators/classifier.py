@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from nae._typing import AnyArray, Array
@@ -143,6 +142,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
 
         ``nae.quality.measure`` has more measures.
         """
+        from sklearn.metrics import accuracy_score
+
         check_is_fitted(self)
         check_offset(self.model_, offset)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
