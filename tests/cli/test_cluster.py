@@ -53,7 +53,8 @@ def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
     assert code == 0, err
     assert "training on the Ray at h:1 with all rows" in err
     assert (seen["dataset"], seen["target"], seen["address"]) == (str(data), "price", "h:1")
-    assert seen["params"] == {"n_members": 3, "random_state": 0, "feature_types": {"garden": "category"}}
+    features = {"garden": "category"}
+    assert seen["params"] == {"effort": "normal", "n_members": 3, "random_state": 0, "feature_types": features}
     assert (seen["ignore"], seen["task"]) == (["sold"], "regression")
     assert library.load(path).training.target == "price"
 
@@ -131,7 +132,7 @@ def test_members_of_one_table_are_trained_by_a_cluster_and_tested_here(
     words = ("fit", folder / "homes.parquet", "-t", "price", "--ignore", "sold", "-o", path, "--epochs", 2)
     code, out, err = nae(*words, "--members", 2, "--weight", "garden", "--ray", "--by", "members")
     assert code == 0, err
-    assert "training 2 members as jobs of the Ray at local" in err
+    assert "training the members as jobs of the Ray at local" in err
     assert "RMSE" in out
     assert (members["address"], members["n_rows"]) == ("local", 240)
     assert members["params"]["callbacks"] is None  # they could not travel

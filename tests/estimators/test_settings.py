@@ -195,7 +195,7 @@ WRONG = {
     "encoder": ("lstm", r"encoder must be one of \['piecewise', 'mlp'\]; got 'lstm'"),
     "gate": ("lowrank", r"gate must be one of .*; got 'lowrank'. Did you mean 'low-rank'"),
     "normalization": ("none", r"normalization must be one of \['layer', 'batch'\]; got 'none'"),
-    "n_members": (0, r"n_members must be a whole number in \[1, ∞\); got 0"),
+    "n_members": (0, r"n_members must be a whole number in \[1, ∞\) or None; got 0"),
     "n_blocks": (1.5, r"n_blocks must be a whole number in \[1, ∞\); got 1.5"),
     "hidden_dim": (0, r"hidden_dim must be a whole number in \[1, ∞\) or None; got 0"),
     "n_ramps": (True, r"n_ramps must be a whole number in \[1, ∞\) or None; got True"),
