@@ -273,3 +273,26 @@ def test_every_gate_learns(gate):
 def test_additivity_may_be_a_word_but_only_one():
     with pytest.raises(ConfigError, match=r"a number in \[0, 1\], 'auto' or None; got 'high'"):
         settings(additivity="high")
+
+
+@pytest.mark.parametrize("is_classes", [False, True])
+def test_more_effort_takes_more_members_patience_and_larger_networks(is_classes: bool) -> None:
+    for n_rows in ROWS:
+        quick, normal, best = (
+            settings(n_rows, effort=one, is_classes=is_classes) for one in ("quick", "normal", "best")
+        )
+        assert normal == settings(n_rows, is_classes=is_classes)
+        assert quick.network.n_members < normal.network.n_members < best.network.n_members
+        assert (quick.training.patience or 0) <= (normal.training.patience or 0) <= (best.training.patience or 0)
+        assert quick.network.hidden_dim <= normal.network.hidden_dim <= best.network.hidden_dim
+        assert quick.network.n_experts <= normal.network.n_experts <= best.network.n_experts
+    assert settings(5_000_000, effort="best", is_classes=is_classes).training.patience
+
+
+def test_what_is_given_is_not_changed_by_effort() -> None:
+    given = {"n_members": 3, "n_experts": 5, "hidden_dim": 9, "early_stopping_rounds": 7}
+    found = settings(20_000, effort="best", **given)
+    assert (found.network.n_members, found.network.n_experts, found.network.hidden_dim) == (3, 5, 9)
+    assert found.training.patience == 7
+    with pytest.raises(ConfigError, match=r"effort must be one of \['quick', 'normal', 'best'\]; got 'bset'.*best"):
+        NAERegressor(effort="bset").fit(np.zeros((3, 1)), np.arange(3.0))
