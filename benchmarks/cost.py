@@ -81,7 +81,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to a command line."""
     parser = commands.add_parser("cost", help="cost against rows, features, experts, members", description=__doc__)
     parser.add_argument("--device", default="cpu", help="'cpu' or 'cuda'")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="torch threads; default: all processors")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads; default: all processors")
     parser.add_argument("--time-budget", default="5m", help="start no further measurement after this time")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/cost.json"), help="the measurements")
     parser.add_argument("--draw-only", action="store_true", help="make page and picture from old measurements")
@@ -104,7 +104,7 @@ def run_cost(given: argparse.Namespace) -> None:
     print(f"wrote {given.out}, {given.out.with_suffix('.md')} and {given.out.with_suffix('.png')}")
 
 
-def measure_steps(point: Point, device: str) -> Measured:
+def measure_steps(point: Point, device: str, threads: int | None = None) -> Measured:
     """Time single steps with the defaults' batches, and compute an epoch from them."""
     from benchmarks.gpu_step import step_seconds
 
@@ -117,12 +117,13 @@ def measure_steps(point: Point, device: str) -> Measured:
         n_rows=N_STEPS * blank.batch_size,
         device=device,
         n_epochs=3,
+        n_threads=threads,
     )
     epoch = seconds * round(point.n_rows / blank.batch_size)
     return replace(blank, step_seconds=seconds, epoch_seconds=epoch)
 
 
-def measure_rows(point: Point, device: str) -> Measured:
+def measure_rows(point: Point, device: str, threads: int | None = None) -> Measured:
     """Time a fit of one epoch on generated rows, and predicting them."""
     import numpy as np
 
@@ -132,9 +133,8 @@ def measure_rows(point: Point, device: str) -> Measured:
     X = random.standard_normal((point.n_rows, point.n_features))
     y = X[:, 0] * np.sign(X[:, 1]) + random.standard_normal(point.n_rows)
     blank = _settings(point, device)
-    model = NAERegressor(
-        n_experts=point.n_experts, n_members=point.n_members, max_epochs=1, random_state=0, device=device
-    )
+    own = {"n_experts": point.n_experts, "n_members": point.n_members}
+    model = NAERegressor(**own, max_epochs=1, random_state=0, n_jobs=threads, device=device)
     started = time.perf_counter()
     model.fit(X, y)
     fit = time.perf_counter() - started
@@ -166,14 +166,13 @@ def _settings(point: Point, device: str) -> Measured:
 
 def _measure(point: Point, device: str, threads: int) -> Measured:
     """Measure one point in a process of its own."""
-    import torch
-
-    torch.set_num_threads(threads)
     others, started = ForeignLoad(), time.perf_counter()
-    found = (measure_rows if point.axis == "rows" else measure_steps)(point, device)
+    found = (measure_rows if point.axis == "rows" else measure_steps)(point, device, threads)
     load = others.since(time.perf_counter() - started)
     memory = peak_memory_mb()
     if device.startswith("cuda"):
+        import torch
+
         memory = torch.cuda.max_memory_reserved() / 1e6
         found = replace(found, device=torch.cuda.get_device_name())
     return replace(found, memory_mb=memory, foreign_load=load)

@@ -11,9 +11,8 @@ import argparse
 import json
 from pathlib import Path
 
-import torch
-
 from benchmarks.gpu_step import step_seconds
+from nae._processes import count_threads
 
 __all__ = ["SIZES", "main"]
 
@@ -29,20 +28,21 @@ SIZES = {
 def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--threads", type=int, default=count_threads())
+    parser.add_argument("--engine", choices=("auto", "native", "torch"), default="auto")
     parser.add_argument("--steps", type=int, default=40, help="number of steps to measure per table")
     parser.add_argument("--out", type=Path, default=None)
     given = parser.parse_args()
-    torch.set_num_threads(given.threads)
     table = []
     for name, size in SIZES.items():
         # Three epochs, the first of which is the warm-up.
         setup = {**size, "n_rows": given.steps * size["batch_size"], "n_members": 8, "gate_rank": 32, "n_epochs": 3}
-        milliseconds = 1e3 * step_seconds(**setup, device="cpu")
+        milliseconds = 1e3 * step_seconds(**setup, device="cpu", engine=given.engine, n_threads=given.threads)
         table.append({"table": name, **size, "ms": milliseconds})
         print(f"{name:<16} {milliseconds:8.1f} ms")
     if given.out:
-        given.out.write_text(json.dumps({"threads": given.threads, "members": 8, "steps": table}, indent=1) + "\n")
+        found = {"engine": given.engine, "threads": given.threads, "members": 8, "steps": table}
+        given.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import json
 import statistics
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,13 @@ import numpy as np
 import torch
 
 from benchmarks.machine import ForeignLoad, describe
-from nae.encoding import Columns, build_schema, infer_kinds
-from nae.engines.torch.cells import RowCells
+from nae.encoding import Cells, Columns, build_schema, infer_kinds
+from nae.engines.torch import TorchEngine
+from nae.engines.torch.rows import TensorRows
 from nae.estimators.settings import resolve
-from nae.network import Network, piecewise_inputs
+from nae.network import draw_network, piecewise_inputs
 from nae.parameters import Parameters
-from nae.training import TrainingRows, make_loss, train
+from nae.training import Job, TrainingRows, make_loss, train
 from nae.training.assemble import padded_slots
 
 __all__ = ["OFFICIAL", "Official", "Run", "main", "measure", "write_page"]
@@ -87,15 +88,16 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The rows on the device, and everything that a network for them needs."""
+    """The rows, and everything that a network for them needs."""
 
+    device: str
     rows: TrainingRows
     test: TrainingRows
     inputs: np.ndarray[Any, Any]
     encode_seconds: float
 
 
-def make_problem(n_rows: int, device: torch.device) -> Problem:
+def make_problem(n_rows: int, device: str) -> Problem:
     """Return generated rows as cells."""
     random = np.random.default_rng(0)
     X = random.standard_normal((n_rows + N_TEST, N_FEATURES), dtype=np.float32)
@@ -109,37 +111,39 @@ def make_problem(n_rows: int, device: torch.device) -> Problem:
     parts = []
     for start, end in ((0, n_rows), (n_rows, len(X))):
         cells = schema.locate(Columns(tuple(X[start:end].T.astype(np.float64))), dtype=np.float32)
-        target = torch.as_tensor((y[start:end, None] - y.mean()) / y.std(), dtype=torch.float32)
-        own = RowCells(torch.as_tensor(position[cells.slot]), torch.as_tensor(cells.fraction))
-        parts.append(TrainingRows(own, target, torch.ones(end - start), None).to(device))
-    return Problem(parts[0], parts[1], piecewise_inputs(schema, 48), time.perf_counter() - started)
+        target = ((y[start:end, None] - y.mean()) / y.std()).astype(np.float32)
+        own = Cells(position[cells.slot], cells.fraction)
+        parts.append(TrainingRows(own, target, np.ones(end - start, dtype=np.float32), None))
+    return Problem(device, parts[0], parts[1], piecewise_inputs(schema, 48), time.perf_counter() - started)
 
 
 def measure(run: Run, problem: Problem, *, n_epochs: int, n_rows: int | None = None) -> Run:
     """Train once and return the run with its result. Running out of memory is a result, too."""
     rows = problem.rows
     if n_rows is not None and n_rows < len(rows):
-        rows = rows.take(torch.arange(n_rows, device=rows.weight.device))
-    is_cuda = rows.weight.is_cuda
+        rows = rows.take(slice(n_rows))
+    is_cuda = problem.device.startswith("cuda")
     gc.collect()
     if is_cuda:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     try:
         with _precision(run.precision):
-            network, seconds = _train(run, rows, problem.inputs, n_epochs)
+            rmse, seconds = _train(run, rows, problem, n_epochs)
     except torch.OutOfMemoryError as error:
         return replace(run, reason=str(error).splitlines()[0][:120])
     n_trained = (n_epochs - 1) * run.batch_size * max(1, round(len(rows) / run.batch_size))
     return replace(
         run,
         rows_per_second=n_trained / seconds,
-        rmse=_rmse(network, problem.test),
+        rmse=rmse,
         memory_gb=torch.cuda.max_memory_allocated() / 1e9 if is_cuda else None,
     )
 
 
-def _train(run: Run, rows: TrainingRows, inputs: np.ndarray[Any, Any], n_epochs: int) -> tuple[Network, float]:
+def _train(run: Run, rows: TrainingRows, problem: Problem, n_epochs: int) -> tuple[float, float]:
+    """Return the error on the test rows, and the seconds of all epochs but the first."""
+    inputs = problem.inputs
     parameters = Parameters(
         gate="low-rank",
         n_experts=run.n_experts,
@@ -149,13 +153,14 @@ def _train(run: Run, rows: TrainingRows, inputs: np.ndarray[Any, Any], n_epochs:
         max_epochs=n_epochs,
     )
     settings = resolve(parameters, n_rows=len(rows), n_features=inputs.shape[0])
-    generator = torch.Generator().manual_seed(run.seed)
-    torch.manual_seed(run.seed)
-    network = Network(settings.network, inputs, 1, generator=generator).to(rows.weight.device)
+    random = np.random.default_rng(run.seed)
+    network = draw_network(settings.network, inputs, 1, random=random)
     training = replace(settings.training, n_folds=None)  # no row is held out
-    history = train(network, rows, None, make_loss("squared"), training, generator=generator)
-    seconds = history.column("seconds")
-    return network, float(seconds[-1] - seconds[0])  # the first epoch is the warm-up and captures the graph
+    job = Job(network, rows, None, make_loss("squared"), training, random, n_threads=torch.get_num_threads())
+    with closing(TorchEngine(job, device=problem.device)) as engine:
+        seconds = train(engine, training).column("seconds")
+        # The first epoch is the warm-up and captures the graph.
+        return _rmse(engine, problem.test), float(seconds[-1] - seconds[0])
 
 
 @contextmanager
@@ -172,12 +177,15 @@ def _precision(name: str) -> Iterator[None]:
 
 
 @torch.no_grad()
-def _rmse(network: Network, test: TrainingRows) -> float:
-    network.eval()
+def _rmse(engine: TorchEngine, test: TrainingRows) -> float:
+    network = engine.module.eval()
     evaluation = network.evaluate()
     squares = [
         (evaluation.route(part.cells).score.mean(dim=-1) - part.target).square().sum()
-        for part in (test.take(rows) for rows in torch.arange(len(test), device=test.weight.device).split(4096))
+        for part in (
+            TensorRows.of(test.take(slice(start, start + 4096)), network.inputs.device)
+            for start in range(0, len(test), 4096)
+        )
     ]
     return float(torch.stack(squares).sum() / len(test)) ** 0.5
 
@@ -206,7 +214,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     others, started = ForeignLoad(), time.perf_counter()
-    problem = make_problem(given.rows, torch.device(given.device))
+    problem = make_problem(given.rows, given.device)
     print(f"encoded {given.rows:,} rows in {problem.encode_seconds:.1f} s", flush=True)
     runs = []
     for run, is_scored in _runs(given.device, given.seeds, has_batches=given.device == "cuda"):

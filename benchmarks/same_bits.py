@@ -78,6 +78,7 @@ def main() -> None:
         tree = Path(place) / "tree"
         subprocess.run(["git", "worktree", "add", "--detach", str(tree), given.commit], cwd=ROOT, check=True)
         try:
+            _build_core(tree)
             there = _fingerprints(tree, given.only)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
@@ -85,6 +86,12 @@ def main() -> None:
         print(f"{'same' if here[name] == there[name] else 'DIFFERENT':<10} {name}")
     if here != there:
         raise SystemExit(1)
+
+
+def _build_core(tree: Path) -> None:
+    """Build the native core of a checkout, as this one's is: without it, torch would train there."""
+    environment = os.environ | {"PYTHONPATH": str(tree / "src")}
+    subprocess.run([sys.executable, "-m", "nae.native.build"], env=environment, stdout=sys.stderr, check=False)
 
 
 def _fingerprints(tree: Path, only: str) -> dict[str, str]:

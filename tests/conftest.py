@@ -18,6 +18,9 @@ settings.register_profile("search", settings.get_profile("default"), derandomize
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the native core, and for processes that tests start
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread() -> None:
     torch.set_num_threads(1)

@@ -74,7 +74,7 @@ class Checkpointed:
         if path.name != self._state:
             return False
         try:
-            return len(read_state(path).tensors) > 0
+            return len(read_state(path).arrays) > 0
         except FormatError:
             return False
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from benchmarks.fuzz.files import forge
 from benchmarks.fuzz.laws import odd_rows
@@ -15,12 +14,12 @@ from nae.errors import NAEError
 
 __all__ = ["prepare"]
 
-_TINY = {"n_members": 1, "n_experts": 2, "hidden_dim": 4, "max_epochs": 2, "n_knots": 4, "n_ramps": 4, "device": "cpu"}
+_TINY: dict[str, Any] = {"n_members": 1, "n_experts": 2, "hidden_dim": 4, "max_epochs": 2, "n_knots": 4, "n_ramps": 4}
+_TINY |= {"device": "cpu", "n_jobs": 1}
 
 
 def prepare(folder: Path, _: ExitStack) -> Attempt:
     """Return the attempt: forge the file of one of a few fitted estimators, and load it."""
-    torch.set_num_threads(1)
     path = folder / "m.nae"
     contents = []
     for estimator in _fitted():

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from benchmarks.fuzz.laws import check_laws, check_saved, odd_rows
 from benchmarks.fuzz.targets import Attempt, Violation, draw, shown
@@ -17,7 +16,8 @@ from nae.tables import load
 
 __all__ = ["prepare"]
 
-_TINY = {"n_members": 1, "n_experts": 2, "hidden_dim": 4, "max_epochs": 2, "n_knots": 6, "n_ramps": 4, "device": "cpu"}
+_TINY: dict[str, Any] = {"n_members": 1, "n_experts": 2, "hidden_dim": 4, "max_epochs": 2, "n_knots": 6, "n_ramps": 4}
+_TINY |= {"device": "cpu", "n_jobs": 1}
 _LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie")
 # The parameters that vary besides the data.
 _SETTINGS: tuple[dict[str, Any], ...] = (
@@ -32,7 +32,6 @@ _LARGEST = 1e300
 
 def prepare(folder: Path, _: ExitStack) -> Attempt:
     """Return the attempt: a table, a target and an estimator of any kind."""
-    torch.set_num_threads(1)
     path = folder / "m.nae"
 
     def attempt(random: np.random.Generator) -> str:

@@ -85,14 +85,14 @@ def parameters_of(run: Run) -> dict[str, Any]:
 
 
 def _fit_ours(run: Run, split: Split, blank: Report, *, device: str) -> tuple[Report, dict[str, Any]]:
-    import torch
-
     from nae import NAEClassifier, NAERegressor
 
     estimator = NAERegressor if split.dataset.task == "regression" else NAEClassifier
     model = estimator(**parameters_of(run), random_state=run.seed + 1000 * (run.fold or 0), n_jobs=1, device=device)
     is_cuda = device.startswith("cuda")
     if is_cuda:
+        import torch
+
         torch.cuda.reset_peak_memory_stats()
     rows = split.train if run.model == PAPER else split.all_train
     options = {"eval_set": (split.validation.X, split.validation.y)} if run.model == PAPER else {}
@@ -109,7 +109,7 @@ def _fit_ours(run: Run, split: Split, blank: Report, *, device: str) -> tuple[Re
         table_error=float(model.table_error_),
         device=torch.cuda.get_device_name() if is_cuda else "CPU",
         device_memory_mb=torch.cuda.max_memory_allocated() / 1e6 if is_cuda else None,
-        versions=_versions("torch"),
+        versions=_versions("torch") if model.model_.training.engine == "torch" else {},
     )
     if is_cuda:
         torch.cuda.empty_cache()

@@ -7,6 +7,7 @@ kept reports, one after another. It needs only torch and NumPy. The folder is a 
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,12 +64,16 @@ class Clock:
 
 
 def count_parameters(n_features: int, *, n_experts: int, hidden_dim: int = HIDDEN, variant: str = "nae") -> int:
-    """Return the number of parameters of the paper's network, counted on the network itself."""
-    import torch
+    """Return the number of parameters of the paper's network.
 
-    with torch.device("meta"):  # without allocating them: the largest network has a thousand million parameters
-        network = _network(n_features, _config(n_experts, hidden_dim, variant))
-    return sum(parameter.numel() for parameter in network.parameters())
+    They are counted without allocating them: the largest network has a thousand million. It is that of a few features,
+    continued: experts and blocks grow with the features, and gates at most with their square.
+    """
+    config = _config(n_experts, hidden_dim, variant)
+    few = [sum(array.size for array in _network(n, config).arrays.values()) for n in (1, 2, 3)]
+    square = (few[0] - 2 * few[1] + few[2]) // 2
+    linear = few[1] - few[0] - 3 * square
+    return square * n_features**2 + linear * n_features + few[0] - square - linear
 
 
 def time_training(run: Run, *, device: str, limit: float = LIMIT) -> Report:
@@ -103,15 +108,14 @@ def time_training(run: Run, *, device: str, limit: float = LIMIT) -> Report:
 
 def _time_ours(run: Run, n_features: int, n_rows: int, hidden: int, clock: Clock, *, device: str) -> int:
     """Time our network. Return its number of parameters."""
-    import torch
-
+    from nae.engines import choose_place, make_engine
     from nae.estimators.settings import resolve
     from nae.parameters import Parameters
-    from nae.training import make_loss, train
+    from nae.training import Job, make_loss, train
 
     is_paper = run.model == PAPER
     n_experts = int(dict(run.settings)["n_experts"] or 1)
-    network, rows = _made(n_features, n_experts, n_rows, hidden, is_paper=is_paper, device=device)
+    network, rows = _made(n_features, n_experts, n_rows, hidden, is_paper=is_paper)
     parameters = Parameters(
         encoder="mlp" if is_paper else "piecewise",
         batch_size=BATCH if is_paper else 256,
@@ -120,9 +124,11 @@ def _time_ours(run: Run, n_features: int, n_rows: int, hidden: int, clock: Clock
     )
     settings = resolve(parameters, n_rows=n_rows, n_features=n_features)
     training = replace(settings.training, n_folds=None)  # no row is held out
-    generator = torch.Generator().manual_seed(run.seed)
-    train(network, rows, None, make_loss("squared"), training, generator=generator, callbacks=[clock])
-    return sum(parameter.numel() for parameter in network.parameters())
+    loss, random = make_loss("squared"), np.random.default_rng(run.seed)
+    place = choose_place("auto", device, network=network.config, loss=loss)
+    with closing(make_engine(place, Job(network, rows, None, loss, training, random))) as engine:
+        train(engine, training, callbacks=[clock])
+    return sum(array.size for array in network.arrays.values())
 
 
 def _time_peer(run: Run, n_features: int, n_rows: int, clock: Clock, *, device: str) -> int:
@@ -159,23 +165,18 @@ def _config(n_experts: int, hidden_dim: int, variant: str) -> "NetworkConfig":
 
 
 def _network(n_features: int, config: "NetworkConfig") -> "Network":
-    import torch
+    from nae.network import draw_network
 
-    from nae.network import Network
-
-    return Network(config, np.zeros((n_features, 2, 1)), 1, generator=torch.Generator())
+    return draw_network(config, np.zeros((n_features, 2, 1)), 1, random=np.random.default_rng(0))
 
 
 def _made(
-    n_features: int, n_experts: int, n_rows: int, hidden: int, *, is_paper: bool, device: str
+    n_features: int, n_experts: int, n_rows: int, hidden: int, *, is_paper: bool
 ) -> "tuple[Network, TrainingRows]":
     """Return a network and its rows: that of the paper, or the default with eight members."""
-    import torch
-
-    from nae.encoding import Columns, build_schema, infer_kinds
-    from nae.engines.torch.cells import RowCells
+    from nae.encoding import Cells, Columns, build_schema, infer_kinds
     from nae.estimators.settings import resolve
-    from nae.network import Network, piecewise_inputs
+    from nae.network import draw_network, piecewise_inputs
     from nae.parameters import Parameters
     from nae.training import TrainingRows
     from nae.training.assemble import padded_slots
@@ -188,9 +189,9 @@ def _made(
     schema = build_schema(columns, infer_kinds(columns), np.ones(n_rows), n_knots=n_knots)
     cells = schema.locate(columns, dtype=np.float32)
     rows = TrainingRows(
-        RowCells(torch.as_tensor(padded_slots(schema)[cells.slot]), torch.as_tensor(cells.fraction)),
-        torch.as_tensor(X[:, :1], dtype=torch.float32),
-        torch.ones(n_rows),
+        Cells(padded_slots(schema)[cells.slot], cells.fraction),
+        X[:, :1].astype(np.float32),
+        np.ones(n_rows, dtype=np.float32),
         None,
     )
     if is_paper:
@@ -198,10 +199,7 @@ def _made(
         config, inputs = _config(n_experts, hidden, "nae"), piecewise_inputs(schema, 1)[:, :, :1]
     else:
         config, inputs = settings.network, piecewise_inputs(schema, settings.n_ramps)
-    # Weights are drawn on the device, because the largest network has a thousand million of them.
-    with torch.device(device):
-        network = Network(config, inputs, 1, generator=torch.Generator(device).manual_seed(0))
-    return network.to(device), rows.to(torch.device(device))
+    return draw_network(config, inputs, 1, random=random), rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

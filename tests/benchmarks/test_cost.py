@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.cost import Measured, Point, measure_rows, measure_steps, points
 from benchmarks.cost_page import read_measurements, render_cost, write_page
+from benchmarks.gpu_step import step_seconds
+from nae.native import is_here, reason
 
 STEP = Measured(
     Point("features", n_features=32), device="cpu", gate="low-rank", batch_size=512, most_steps=4000,
@@ -23,6 +25,14 @@ def test_the_points_reach_a_million_rows_and_512_features() -> None:
     assert max(point.n_rows for point in found) == 1_000_000
     assert max(point.n_features for point in found) == 512
     assert {point.axis for point in found} == {"rows", "features", "experts", "members"}
+
+
+@pytest.mark.parametrize("engine", ["native", "torch"])
+def test_a_step_of_either_engine_takes_time(engine: str) -> None:
+    if engine == "native" and not is_here():
+        pytest.skip(reason())
+    sizes = {"n_experts": 2, "n_members": 1, "batch_size": 32, "n_rows": 96, "hidden_dim": 8, "n_knots": 8}
+    assert step_seconds(2, **sizes, device="cpu", engine=engine, n_threads=1) > 0
 
 
 def test_the_longest_fit_is_computed_from_the_step() -> None:

@@ -17,7 +17,7 @@ def test_the_official_line_goes_through_what_was_measured() -> None:
 
 def test_a_training_has_a_speed_and_a_score(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_rows, "N_TEST", 64)
-    problem = make_problem(256, torch.device("cpu"))
+    problem = make_problem(256, "cpu")
     found = measure(Run("float32", 2, 1, 128), problem, n_epochs=2)
     assert found.rows_per_second is not None
     assert found.rows_per_second > 0
@@ -31,7 +31,7 @@ def test_too_little_memory_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(gpu_rows, "N_TEST", 8)
     monkeypatch.setattr(gpu_rows, "train", fail)
-    found = measure(Run("float32", 2, 1, 128), make_problem(32, torch.device("cpu")), n_epochs=2)
+    found = measure(Run("float32", 2, 1, 128), make_problem(32, "cpu"), n_epochs=2)
     assert found.rows_per_second is None
     assert found.reason.startswith("CUDA out of memory")
 

@@ -17,7 +17,7 @@ from benchmarks.paper.runs import DEFAULT, PAPER, TABLE, Run, default_run, paper
 from benchmarks.paper.store import Report, RunStore
 from benchmarks.paper.tables import read
 from benchmarks.paper.theory import approximation_errors, pair_by_experts, product_by_experts
-from benchmarks.paper.timing import count_parameters
+from benchmarks.paper.timing import _config, _network, count_parameters
 from benchmarks.paper.verdicts import Figure, Line, Measured, comparison, judge
 from nae import NAERegressor
 from nae.errors import ConfigError, FormatError
@@ -153,6 +153,16 @@ def test_parameters_follow_the_papers_formula() -> None:
     n, k, d = 3, 4, 128
     whole = count_parameters(n, n_experts=k)
     assert whole == n * (encoder + norms) + n * k * ((n + 1) * d + 2) + 1
+
+
+@pytest.mark.parametrize("variant", ["nae", "nae-d"])
+@pytest.mark.parametrize(("n_features", "n_experts"), [(1, 1), (4, 3), (7, 2)])
+def test_parameters_that_are_not_allocated_are_those_of_a_network(
+    n_features: int, n_experts: int, variant: str
+) -> None:
+    network = _network(n_features, _config(n_experts, 8, variant))
+    counted = count_parameters(n_features, n_experts=n_experts, hidden_dim=8, variant=variant)
+    assert counted == sum(array.size for array in network.arrays.values())
 
 
 def test_an_ebm_shows_its_pairs_as_bounds() -> None:

@@ -1,5 +1,6 @@
 """Where a training takes place, what it would cost, and batches that fit."""
 
+import ctypes
 import importlib.util
 import sys
 from contextlib import closing
@@ -198,7 +199,7 @@ def test_torch_is_not_asked_for_a_gpu_before_a_driver_is_there(monkeypatch: pyte
         if name != "nvcuda.dll":
             raise OSError
 
-    monkeypatch.setattr(place.ctypes, "CDLL", load)
+    monkeypatch.setattr(ctypes, "CDLL", load)
     assert place._may_have_gpu()
     assert asked[-1] == "nvcuda.dll"
     place._may_have_gpu.cache_clear()
