@@ -36,7 +36,7 @@ check: .venv/dev.stamp ## format, lint, types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: .venv/dev.stamp ## put the format right, and what ruff can mend by itself
+format: .venv/dev.stamp ## format the sources, and correct what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 

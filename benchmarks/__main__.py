@@ -12,6 +12,7 @@ COMMANDS = {
     "suite": "benchmarks.suite",
     "small": "benchmarks.small.command",
     "speed": "benchmarks.speed",
+    "native": "benchmarks.native",
     "cost": "benchmarks.cost",
     "defaults": "benchmarks.defaults",
     "paper": "benchmarks.paper.command",

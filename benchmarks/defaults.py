@@ -1,5 +1,8 @@
 """Compare other settings with the defaults, on several splits and seeds. The defaults were chosen this way.
 
+Errors are those on validation rows: a fifth of the training rows of a split, which no fit has seen. The test rows that
+the suite reports are never looked at.
+
 A setting is a list of parameters of the estimators, such as ``n_experts=16,hidden_dim=64``. Names that begin with
 ``training.`` change the training configuration, such as ``training.cooldown=0.5``.
 """
@@ -15,7 +18,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datasets import DATASETS, dataset_named, load
+import numpy as np
+
+from benchmarks.datasets import DATASETS, Part, Split, dataset_named, load
 from benchmarks.models.protocol import Fitted
 from benchmarks.run import own_version
 from benchmarks.scores import score
@@ -84,17 +89,17 @@ def fit(trial: Trial) -> Result[Trial]:
     from nae.estimators.prepared import Prepared
 
     parameters, training = read_setting(trial.setting)
-    split = load(dataset_named(trial.dataset), seed=trial.split)
+    split = hold_out(load(dataset_named(trial.dataset), seed=trial.split), seed=trial.split)
     kind = NAERegressor if split.dataset.task == "regression" else NAEClassifier
 
     def train(prepared: Prepared, run: Run) -> Any:
         return fit_model(prepared.with_training(replace(prepared.settings.training, **training)), run)
 
-    rows = split.all_train
-    started = time.perf_counter()
+    rows = split.train
+    started = time.process_time()
     model = kind(n_jobs=1, random_state=trial.seed, device=trial.device, **parameters)
     model.fit_with(train, rows.X, rows.y)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     predicted = Fitted(model, split.dataset.task, lambda X: X).predict(split.test.X)
     report = score(Report(trial.dataset, trial.setting, "done"), split, predicted)
     metric = split.dataset.metric
@@ -103,9 +108,23 @@ def fit(trial: Trial) -> Result[Trial]:
     return Result(trial, metric.error(value), seconds)
 
 
-def changes(results: Iterable[Result[Trial]]) -> dict[str, dict[str, list[float]]]:
-    """Return by how many percent the error of every fit differs from that of the defaults, by setting and table."""
-    by_trial = {result.trial: result.error for result in results}
+def hold_out(whole: Split, *, seed: int) -> Split:
+    """Return a split of the training rows alone, whose test part is a fifth of them."""
+    from sklearn.model_selection import train_test_split
+
+    rows = whole.all_train
+    strata = None if whole.dataset.task == "regression" else rows.y
+    kept, held_out = train_test_split(np.arange(len(rows.y)), test_size=0.2, random_state=seed, stratify=strata)
+    train, test = (Part(rows.X.iloc[part].reset_index(drop=True), rows.y[part]) for part in (kept, held_out))
+    return replace(whole, train=train, validation=Part(train.X.head(0), train.y[:0]), test=test)
+
+
+def changes(results: Iterable[Result[Trial]], *, of: str = "error") -> dict[str, dict[str, list[float]]]:
+    """Return by how many percent every fit differs from that of the defaults, by setting and table.
+
+    ``of`` is what is compared: 'error' or 'seconds'.
+    """
+    by_trial: dict[Trial, float] = {result.trial: getattr(result, of) for result in results}
     found: dict[str, dict[str, list[float]]] = {}
     for trial, error in by_trial.items():
         default = by_trial.get(replace(trial, setting=""))
@@ -115,16 +134,20 @@ def changes(results: Iterable[Result[Trial]]) -> dict[str, dict[str, list[float]
 
 
 def render_changes(results: list[Result[Trial]]) -> str:
-    """Return a table of errors in percent of the defaults' error, with standard errors. Lower is better."""
-    found = changes(results)
+    """Return a table of errors in percent of the defaults' error, with standard errors. Lower is better.
+
+    The last column is the median over the tables of the processor seconds, as a multiple of the defaults'.
+    """
+    found, seconds = changes(results), changes(results, of="seconds")
     names = list(dict.fromkeys(result.trial.dataset for result in results))
     rows = []
     for text, by_table in found.items():
         means = [statistics.mean(by_table[name]) for name in names if name in by_table]
         cells = [_cell(by_table.get(name, [])) for name in names]
-        rows.append([f"`{text}`", *cells, f"{statistics.mean(means):+.2f}"])
+        factors = [statistics.mean(1 + one / 100 for one in own) for own in seconds[text].values()]
+        rows.append([f"`{text}`", *cells, f"{statistics.mean(means):+.2f}", f"{statistics.median(factors):.2f}"])
     titles = [dataset_named(name).label for name in names]
-    return markdown_table(["error, % of the defaults'", *titles, "mean"], rows)
+    return markdown_table(["error, % of the defaults'", *titles, "mean", "seconds, x the defaults'"], rows)
 
 
 def _cell(values: list[float]) -> str:
@@ -148,7 +171,7 @@ def _assignment(part: str) -> tuple[str, Any]:
     name, _, value = part.partition("=")
     known = [*NAERegressor().get_params(), *(f"{TRAINING}{each.name}" for each in fields(TrainingConfig))]
     if name not in known:
-        raise ConfigError(f"A setting must name a parameter; {name!r} is none.{did_you_mean(name, known)}")
+        raise ConfigError(f"A setting must name a parameter; {name!r} is not one.{did_you_mean(name, known)}")
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):

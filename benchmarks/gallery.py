@@ -231,7 +231,7 @@ def _bike(folder: Path) -> Iterator[Picture]:
     )
     yield Picture(
         "bike-matrix",
-        "Working days change what the hour counts for",
+        "Working days change the effect of the hour",
         "plots.interaction_matrix(model.interaction_strength())",
         plots.interaction_matrix(model.interaction_strength(), unit=RENTALS).figure,
     )

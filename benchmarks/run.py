@@ -65,7 +65,7 @@ def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32
     except MissingDependencyError as error:
         return replace(blank, reason=str(error)), None
     budget = Budget(threads=config.threads, seed=config.seed, n_trees=config.n_trees, device=config.device)
-    others = ForeignLoad()
+    others, memory_before = ForeignLoad(), peak_memory_mb()
     started, spent = time.perf_counter(), processor_seconds()
     fitted = entry.model.fit(split, budget)
     seconds, spent = time.perf_counter() - started, processor_seconds() - spent
@@ -78,6 +78,7 @@ def measure(config: RunConfig, split: Split) -> tuple[Report, NDArray[np.float32
         fit_processor_seconds=spent,
         predict_seconds=predict_seconds,
         peak_memory_mb=peak_memory_mb(),
+        memory_before_mb=memory_before,
         n_train=len(split.train) + len(split.validation),
         n_test=len(split.test),
         n_features=split.test.X.shape[1],

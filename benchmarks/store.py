@@ -80,6 +80,8 @@ class Report:
     """Time to predict all test rows at once, the median of a few repetitions."""
     peak_memory_mb: float | None = None
     """Peak memory of the whole process, with its libraries and the table, plus that of the largest worker."""
+    memory_before_mb: float | None = None
+    """Peak memory before the fit: that of libraries and table."""
     n_train: int = 0
     n_test: int = 0
     n_features: int = 0

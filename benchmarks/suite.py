@@ -25,8 +25,8 @@ NAME = "suite"
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to a command line."""
     parser = commands.add_parser(NAME, help=__doc__, description=__doc__)
-    parser.add_argument("--datasets", help="names with commas between them; all unless given")
-    parser.add_argument("--models", help="names with commas between them; all unless given")
+    parser.add_argument("--datasets", help="comma-separated names; default: all")
+    parser.add_argument("--models", help="comma-separated names; default: all")
     parser.add_argument("--splits", type=int, default=1, help="of the rows; the first is that of the main tables")
     parser.add_argument("--time-budget", help="start no further run after this time: 90s, 60m, 2h")
     parser.add_argument("--run-limit", default="60m", help="a run that takes longer has failed")

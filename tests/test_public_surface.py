@@ -5,7 +5,19 @@ import pytest
 
 import nae
 
-HEAVY = ("torch", "sklearn", "scipy", "pandas", "polars", "pyarrow", "matplotlib", "plotly", "rich")
+HEAVY = (
+    "torch",
+    "sklearn",
+    "sklearn.metrics",
+    "sklearn.model_selection",
+    "scipy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "matplotlib",
+    "plotly",
+    "rich",
+)
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -42,8 +54,13 @@ def test_a_part_that_needs_no_training_loads_nothing_heavy(name: str) -> None:
     assert loaded_by(f"from nae import {name}") == set()
 
 
+@pytest.mark.parametrize("name", ["NAERegressor", "NAEClassifier"])
+def test_an_estimator_loads_no_more_of_the_heavy_ones_than_it_inherits_from(name: str) -> None:
+    assert loaded_by(f"from nae import {name}") == loaded_by("import sklearn.base")
+
+
 def test_the_check_sees_what_is_loaded() -> None:
-    assert loaded_by("import nae.estimators") >= {"sklearn", "scipy"}
+    assert loaded_by("import torch, sklearn.metrics") >= {"torch", "sklearn", "sklearn.metrics"}
     assert "torch" in loaded_by("import nae.engines.torch")
 
 

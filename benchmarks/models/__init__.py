@@ -124,7 +124,12 @@ NETWORKS: tuple[Entry, ...] = (
 )
 """The other networks that the paper compares. The suite runs them only on request."""
 
-ALL = (*MODELS, *NETWORKS)
+ENGINES: tuple[Entry, ...] = (
+    Entry("nae-torch", "NAE by torch", NAE(engine="torch", modules=("torch", "nae.estimators")), is_ranked=False),
+)
+"""Our model by an engine that it does not choose itself."""
+
+ALL = (*MODELS, *ENGINES, *NETWORKS)
 
 PAPER: tuple[str, ...] = (
     "mlp",

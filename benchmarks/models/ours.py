@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from benchmarks.datasets import Split
 from benchmarks.models.protocol import Budget, Fitted
+from nae.parameters import EngineName
 
 __all__ = ["NAE"]
 
@@ -13,7 +14,8 @@ class NAE:
     """Our estimators with their defaults. Members hold out rows themselves, so validation rows are training rows."""
 
     additivity: float | None = None
-    modules: tuple[str, ...] = ("torch", "nae.estimators")
+    engine: EngineName = "auto"
+    modules: tuple[str, ...] = ("nae.estimators",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
         """Fit on the device of the budget. By default, this is the CPU, as for all other models."""
@@ -21,7 +23,11 @@ class NAE:
 
         estimator = NAERegressor if split.dataset.task == "regression" else NAEClassifier
         model = estimator(
-            additivity=self.additivity, n_jobs=budget.threads, random_state=budget.seed, device=budget.device
+            additivity=self.additivity,
+            n_jobs=budget.threads,
+            random_state=budget.seed,
+            device=budget.device,
+            engine=self.engine,
         )
         rows = split.all_train
         return Fitted(model.fit(rows.X, rows.y), split.dataset.task, lambda X: X)

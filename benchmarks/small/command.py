@@ -39,7 +39,7 @@ class Trial:
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to a command line."""
     parser = commands.add_parser(NAME, help=__doc__, description=__doc__)
-    parser.add_argument("--models", help=f"names with commas between them, of {', '.join(MODELS)}; all unless given")
+    parser.add_argument("--models", help=f"comma-separated names of {', '.join(MODELS)}; default: all")
     parser.add_argument("--draws", type=int, default=3, help="of the rows of every table")
     parser.add_argument("--workers", type=int, default=1, help="number of parallel fits, each with one thread")
     parser.add_argument(

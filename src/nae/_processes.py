@@ -1,4 +1,4 @@
-"""Processes by name, for what they leave behind, since a number means nothing on another machine; and threads."""
+"""Name processes by machine and number, for the files they leave behind; and count threads."""
 
 import hashlib
 import os
@@ -21,15 +21,15 @@ def this_process() -> str:
 
 
 def is_gone(name: str) -> bool:
-    """Return whether a process of this machine has ended; of one on another machine nobody knows."""
+    """Return whether a process of this machine has ended. A process of another machine counts as running."""
     found = _NAME.fullmatch(name)
-    if found is None or found[1] != machine() or os.name != "posix":  # elsewhere asking would end it
+    if found is None or found[1] != machine() or os.name != "posix":  # on other systems this call would end the process
         return False
     try:
         os.kill(int(found[2]), 0)
     except (ProcessLookupError, OverflowError):
         return True
-    except PermissionError:  # somebody else's
+    except PermissionError:  # the process belongs to another user
         return False
     return False
 

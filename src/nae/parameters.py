@@ -1,7 +1,7 @@
 """The parameters of both estimators in one table: type, rule, default and meaning.
 
-The estimators check what they are given against it. Their docstrings and the table in ``docs/fitting.md`` are made from
-it, and a test compares it with their signatures, which repeat names and defaults so that an editor can show them.
+The estimators check their parameters against this table. Their docstrings and ``docs/parameters.md`` are generated from
+it. Their signatures repeat names and defaults, so that an editor can show them; a test compares signatures and table.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +11,12 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from nae.errors import ConfigError, did_you_mean
-from nae.recipes import CLASSES, NUMBERS, PAPER
+from nae.recipes import CLASSES, EFFORTS, NUMBERS, PAPER
 
 __all__ = [
     "ClassParameters",
     "Device",
+    "EffortName",
     "Encoder",
     "EngineName",
     "Entry",
@@ -35,12 +36,13 @@ Gate = Literal["auto", "additive", "low-rank", "deep", "diagonal"]
 Normalization = Literal["layer", "batch"]
 Device = Literal["auto", "cpu", "cuda"]
 EngineName = Literal["auto", "native", "torch"]
+EffortName = Literal["quick", "normal", "best"]
 LossName = Literal["squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The numbers that a parameter may be."""
+    """An interval of numbers."""
 
     low: float
     high: float | None = None
@@ -67,7 +69,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter may be: one of some words, a number of an interval, None; or an object, checked when it is read.
+    """The values that a parameter may have: some words, numbers in an interval, None, or objects checked elsewhere.
 
     ``kind`` is the type that the docstring shows.
     """
@@ -78,7 +80,7 @@ class Rule:
     may_be_none: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise an error that says the rule, unless the value follows it."""
+        """Raise an error that states the rule if the value breaks it."""
         if self.interval is None and not self.words:
             return
         if (value is None and self.may_be_none) or (isinstance(value, str) and value in self.words):
@@ -113,7 +115,7 @@ _WEIGHT_OR_NONE = _number(0, or_none=True)
 
 @dataclass(frozen=True)
 class Entry:
-    """What the table says of a parameter besides its type."""
+    """A line of the table, without the type for type checkers."""
 
     name: str
     default: Any
@@ -123,12 +125,12 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Parameters; abstract. A type is annotated with a rule, or the name of a type checked elsewhere, and a text."""
+    """A table of parameters; abstract. Each type is annotated with a rule (or the name of a type) and a text."""
 
     @classmethod
     @cache
     def entries(cls) -> tuple[Entry, ...]:
-        """Return what the table says of every parameter."""
+        """Return the line of every parameter."""
         hints = get_type_hints(cls, include_extras=True)
         found = []
         for one in fields(cls):
@@ -139,7 +141,7 @@ class Table:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
-        """Return those of the given parameters that this table has. The first one that breaks its rule is an error."""
+        """Return the given parameters that are in this table. The first one that breaks its rule raises an error."""
         for entry in cls.entries():
             entry.rule.check(entry.name, given[entry.name])
         return cls(**{entry.name: given[entry.name] for entry in cls.entries()})
@@ -188,9 +190,9 @@ class ClassParameters(Table):
     positive_class: Annotated[
         Any,
         "label or None",
-        """The class, of two, that the model speaks for: scores, contributions, bounds, explanations, reports and
-        offsets are evidence for it. If None, the second of ``classes_``. It changes no probability, and it does not
-        change the order of ``classes_``, of the columns of ``predict_proba``, or the sign of ``decision_function``.""",
+        """For two classes: the class that the model speaks for. Scores, contributions, bounds, explanations, reports
+        and offsets are evidence for it. If None, the second of ``classes_``. It changes neither the probabilities, nor
+        the order of ``classes_`` and of the columns of ``predict_proba``, nor the sign of ``decision_function``.""",
     ] = None
 
 
@@ -203,7 +205,7 @@ class Parameters(Table):
         Rule("float, 'auto' or None", Interval(0, 1), ("auto",), may_be_none=True),
         """The least share of each contribution's variance that the feature's own value must explain, on average over
         the features (:func:`nae.metrics.additivity`). 1 is a GAM. 'auto' takes the most additive model whose validation
-        loss is within one standard error of the best. If None, nothing is asked for.""",
+        loss is within one standard error of the best. If None, additivity is not required.""",
     ] = None
     variant: Annotated[
         Variant,
@@ -225,25 +227,35 @@ class Parameters(Table):
     n_experts: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        f"""Experts per feature, the paper's K. If None: {NUMBERS.n_experts.first}, or {NUMBERS.n_experts.last} with up
-        to {NUMBERS.wide} features and either {_LARGE} or, for numbers, a given ``additivity``;
+        f"""Number of experts per feature, the paper's K. If None: {NUMBERS.n_experts.first}, or
+        {NUMBERS.n_experts.last} with up to {NUMBERS.wide} features and either {_LARGE} or, for numbers, a given
+        ``additivity``;
         {NUMBERS.n_diagonal_experts} for 'nae-d'; {PAPER.n_experts.first} with ``encoder='mlp'``. With ``additivity=1``
         there is always 1.""",
     ] = None
     n_active: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        "Experts that take part at a time, the paper's C. If None: all of them, or half of them for 'nae-e'.",
+        "Number of active experts per feature, the paper's C. If None: all of them, or half of them for 'nae-e'.",
     ] = None
+    effort: Annotated[
+        EffortName,
+        _words(EffortName),
+        f"""How much time a fit spends on accuracy. 'quick' is a first look: {EFFORTS["quick"].n_members} members and
+        half the patience, in about a third of the time. 'best' takes {EFFORTS["best"].n_members} members, twice the
+        patience, and large networks from a quarter of the rows on, in three to ten times the time. Given parameters are
+        not changed.""",
+    ] = "normal"
     n_members: Annotated[
-        int,
-        _COUNT,
-        "Networks that are trained side by side and averaged. Each one is validated on rows of its own.",
-    ] = NUMBERS.n_members
+        int | None,
+        _COUNT_OR_NONE,
+        f"""Number of networks that are trained side by side and averaged. Each one is validated on rows of its own. If
+        None: {NUMBERS.n_members}, or what ``effort`` says.""",
+    ] = None
     n_knots: Annotated[
         int | None,
         _number(2, is_whole=True, or_none=True),
-        f"""Most knots of a number, and most levels of a category before the rare ones share one. If None:
+        f"""Largest number of knots of a number, and of levels of a category before rare ones share a slot. If None:
         {NUMBERS.most_knots}; fewer knots with more than {NUMBERS.knot_budget // NUMBERS.most_knots} features or fewer
         than {NUMBERS.most_knots * (NUMBERS.rows_per_knot or 0)} rows; up to {NUMBERS.fine_factor} times as many for an
         additive model with {NUMBERS.fine_rows:,} rows or more; {PAPER.narrow_knots} to {PAPER.most_knots:,} with
@@ -258,7 +270,7 @@ class Parameters(Table):
     n_blocks: Annotated[
         int,
         _COUNT,
-        "Depth of the encoders.",
+        "Number of blocks (the depth) of the encoders.",
     ] = NUMBERS.n_blocks
     hidden_dim: Annotated[
         int | None,
@@ -274,7 +286,7 @@ class Parameters(Table):
     normalization: Annotated[
         Normalization,
         _words(Normalization),
-        "Norm of the blocks of ``encoder='mlp'``.",
+        "Normalisation in the blocks of ``encoder='mlp'``.",
     ] = "layer"
     variation_penalty: Annotated[
         float,
@@ -285,14 +297,14 @@ class Parameters(Table):
         float | None,
         _WEIGHT_OR_NONE,
         f"""Weight of the mean square of the contributions. If None: 0, or {NUMBERS.steered_output_penalty} with a given
-        ``additivity``, so that contributions do not reach it by growing and cancelling each other.""",
+        ``additivity``, which keeps contributions from growing and cancelling each other.""",
     ] = None
     context_penalty: Annotated[
         float | None,
         _WEIGHT_OR_NONE,
         f"""Weight of the context's share of the contributions' variance. If None: {NUMBERS.context_penalty}, or
-        {PAPER.context_penalty:g} with ``encoder='mlp'``. With a given ``additivity``, it grows until the
-        target is met.""",
+        {PAPER.context_penalty:g} with ``encoder='mlp'``. With a given ``additivity``, the weight
+        grows until the target is met.""",
     ] = None
     expert_dropout: Annotated[
         float | None,
@@ -315,17 +327,17 @@ class Parameters(Table):
     learning_rate: Annotated[
         float,
         _number(0, is_open=True),
-        "Learning rate of AdamW. It stays until the validation loss stops improving, then falls to zero.",
+        "Learning rate of AdamW. It is constant until the validation loss stops improving, and then falls to zero.",
     ] = NUMBERS.learning_rate
     batch_size: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        f"Rows per step. If None: {NUMBERS.batch_size}. Up to {NUMBERS.small_rows} rows, a step takes all of them.",
+        f"Rows per step. If None: {NUMBERS.batch_size}. With up to {NUMBERS.small_rows} rows, a step takes all.",
     ] = None
     max_epochs: Annotated[
         int | None,
         _COUNT_OR_NONE,
-        f"Most passes over the rows. If None: as many as {NUMBERS.max_steps:,} steps need, at least "
+        f"Largest number of passes over the rows. If None: as many as {NUMBERS.max_steps:,} steps need, but at least "
         f"{NUMBERS.least_epochs}.",
     ] = None
     early_stopping_rounds: Annotated[
@@ -361,27 +373,27 @@ class Parameters(Table):
         Sequence[Callable[..., Any]] | None,
         "list of callables or None",
         """Functions that are called after every epoch with the keywords ``epoch, n_epochs, loss, validation,
-        additivity, seconds``. One that returns True or 'stop' ends training.""",
+        additivity, seconds``. A function that returns True or 'stop' ends training.""",
     ] = None
     verbose: Annotated[
         bool | int,
         "bool",
-        "Show a progress bar.",
+        "Whether to show a progress bar.",
     ] = False
     warm_start: Annotated[
         bool,
         "bool",
-        "Start the next fit from the weights of this one.",
+        "Whether the next fit starts from the weights of this one.",
     ] = False
     random_state: Annotated[
         Any,
         "int, RandomState or None",
-        "Random seed. The same seed gives the same model, bit for bit, on one machine.",
+        "Random seed. On a CPU, the same seed gives the same model, bit for bit, for any number of threads.",
     ] = None
     n_jobs: Annotated[
         int | None,
         "int or None",
-        "Number of threads. If None: all processors. The native core gives the same model for any number of them.",
+        "Number of threads. If None: all processors. It does not change the model.",
     ] = None
     device: Annotated[
         Device,

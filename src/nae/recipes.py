@@ -1,4 +1,4 @@
-"""Recipes: what a fit does if a parameter is left at its default. The one home of these numbers.
+"""Recipes: what a fit does if a parameter is left at its default. All defaults live in this file.
 
 Every default of a parameter is a value of a recipe, or None and follows from a recipe and the size of the table. The
 parameter table, the settings of a fit, the presets, the search spaces and the command line read them here.
@@ -7,7 +7,19 @@ parameter table, the settings of a fit, the presets, the search spaces and the c
 from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["CLASSES", "NUMBERS", "PAPER", "PATH", "RECIPES", "VARIANTS", "ByRows", "Path", "Recipe"]
+__all__ = [
+    "CLASSES",
+    "EFFORTS",
+    "NUMBERS",
+    "PAPER",
+    "PATH",
+    "RECIPES",
+    "VARIANTS",
+    "ByRows",
+    "Effort",
+    "Path",
+    "Recipe",
+]
 
 
 @dataclass(frozen=True)
@@ -18,8 +30,12 @@ class ByRows:
     """A number of rows, and the value from there on; the first one is 0."""
 
     def at(self, n_rows: int) -> int:
-        """Return the value for so many rows."""
+        """Return the value for a number of rows."""
         return [value for least, value in self.steps if n_rows >= least][-1]
+
+    def from_rows(self, factor: float) -> "ByRows":
+        """Return the same values, each from so many times as many rows on."""
+        return ByRows(tuple((round(factor * least), value) for least, value in self.steps))
 
     @property
     def first(self) -> int:
@@ -42,42 +58,42 @@ class Recipe:
 
     # Ensemble and network.
     n_members: int
-    """Networks that are trained side by side and averaged."""
+    """Number of networks that are trained side by side and averaged."""
     n_experts: ByRows
-    """Experts of a feature; wide tables stay with the first value."""
+    """Number of experts per feature. Wide tables always use the first value."""
     n_steered_experts: int
-    """Experts of a feature if additivity is asked for: more experts say more with less context."""
+    """Number of experts per feature if additivity is required: more experts express more with less context."""
     n_diagonal_experts: int
-    """Experts of a feature for the variant 'nae-d', whose gates see only their own feature."""
+    """Number of experts per feature for the variant 'nae-d', whose gates see only their own feature."""
     hidden_dim: ByRows
-    """Width of the encoders; wide tables stay with the first value."""
+    """Width of the encoders. Wide tables always use the first value."""
     wide: int
     """A table with more features than this is wide: larger networks cost four times as much there, and gain nothing."""
     n_blocks: int
-    """Depth of the encoders."""
+    """Number of blocks (the depth) of the encoders."""
     gate_rank: int
     """Width of a low-rank or deep gate."""
     temperature: float
     """Temperature of the Gumbel noise of the variant 'nae-d'."""
     expert_dropout: float
-    """Share of expert weights that is dropped in training, if nothing speaks against it."""
+    """Share of expert weights that is dropped in training, unless additivity is required or the table is small."""
 
     # Knots and levels.
     is_on_rows: bool
     """Whether the encoder is evaluated on rows. Knots then only tabulate it, and ``knot_budget`` is divided by the
     squared number of features and by the experts."""
     most_knots: int
-    """Most knots of a number."""
+    """Largest number of knots of a number."""
     least_knots: int
-    """Knots that every number may have, however few its rows."""
+    """Every number may have this many knots, even in a table with few rows."""
     rows_per_knot: int | None
-    """A number has at most one knot per so many rows, since few rows have simple curves. None sets no such limit."""
+    """A number has at most one knot per this many rows, because few rows have simple curves. None sets no limit."""
     knot_budget: int
-    """Most knots are this number divided by the number of features, since a step costs features times knots."""
+    """A number has at most this many knots divided by the number of features, as a step costs features × knots."""
     narrow_knots: int
-    """Knots that every number may have, however wide the table."""
+    """Every number may have this many knots, even in a wide table."""
     most_levels: int | None
-    """Most levels of a category with a slot of their own; None allows as many as a number has knots."""
+    """Largest number of levels of a category that keep their own slots. If None, the largest number of knots."""
     level_rows: int
     """A level keeps its own slot if it has this many rows."""
     level_share: float
@@ -85,7 +101,7 @@ class Recipe:
     n_ramps: int
     """Resolution of the piecewise-linear input."""
     fine_rows: int
-    """From this many rows on, an additive model is finer, since its curves are all it has."""
+    """From this many rows on, an additive model gets finer curves, because it has nothing else."""
     fine_factor: int
     """How many times as many knots a finer model may have."""
     n_fine_ramps: int
@@ -99,19 +115,19 @@ class Recipe:
     batch_size: ByRows
     """Rows per step."""
     max_steps: int
-    """Most steps, from which the most epochs follow."""
+    """Largest number of steps, from which the largest number of epochs follows."""
     least_epochs: int
-    """The most epochs are at least this many."""
+    """The largest number of epochs is at least this one."""
     warmup_steps: int
-    """Steps over which the learning rate rises."""
+    """Number of steps over which the learning rate rises (warm-up)."""
     schedule: Literal["cosine", "plateau"]
     """How the learning rate falls: along a cosine over all epochs, or once the validation loss stops improving."""
     cooldown: float
-    """Steps over which the learning rate falls at the end of 'plateau', as a share of those before."""
+    """Number of steps over which the learning rate falls at the end of 'plateau', as a share of the steps before."""
     least_steps: int
-    """Steps before which 'plateau' does not end."""
+    """Number of steps before which 'plateau' does not end."""
     averaged_steps: int | None
-    """Steps over which the weights that are judged and kept are averaged; None takes them as they are."""
+    """Number of steps over which the weights that are judged and kept are averaged. None does not average."""
 
     # Validation.
     validation_size: float
@@ -119,47 +135,47 @@ class Recipe:
     has_folds: bool
     """Whether each member holds out a fold of its own."""
     evaluate_steps: int | None
-    """Steps between two looks at the validation rows; None looks after every epoch."""
+    """Number of steps between two looks at the validation rows. None looks after every epoch."""
     least_evaluate_steps: int
-    """Steps between two looks at the validation rows of the smallest tables."""
+    """Number of steps between two looks at the validation rows, for the smallest tables."""
     least_looks: int
-    """The validation rows are looked at this often at least, however few the epochs."""
+    """The validation rows are looked at this often at least, even if there are few epochs."""
     n_looks: int
-    """Patience: looks without a better validation loss before the learning rate falls."""
+    """Patience: number of looks without a better validation loss before the learning rate falls."""
     least_patience: int
     """Patience is at least this many steps."""
     patience_share: float | None
-    """Patience as a share of the epochs; None counts looks instead."""
+    """Patience as a share of the epochs. None counts looks instead."""
     least_patience_epochs: int
-    """A patience that is a share of the epochs is at least this many."""
+    """Patience as a share of the epochs is at least this many epochs."""
     full_rows: int
-    """Up to this many rows, looks and least steps shrink with the rows: few rows are learned in few steps."""
+    """Up to this many rows, steps between looks and least steps shrink in proportion: few rows need few steps."""
 
     # Penalties.
     weight_decay: float
-    """Least weight decay of AdamW."""
+    """Smallest weight decay of AdamW."""
     most_weight_decay: float
-    """Most weight decay of AdamW."""
+    """Largest weight decay of AdamW."""
     decay_per_pair: float
-    """Weight decay grows by this with every pair of features per row."""
+    """Weight decay grows by this number times the number of pairs of features per row."""
     variation_penalty: float
     """Weight of the spread of the experts, the paper's lambda."""
     context_penalty: float
     """Weight of the context's share of the contributions' variance."""
     steered_output_penalty: float
-    """Weight of the contributions' mean square if additivity is asked for; otherwise the weight is 0."""
+    """Weight of the contributions' mean square if additivity is required; otherwise the weight is 0."""
     initial_penalty: float
     """Weight of the context's share at which the dial starts."""
 
     # Few rows.
     small_rows: int
-    """Up to this many rows a weight of 2 is the row twice: full batches, double precision, nothing random in a step."""
+    """Up to this many rows, a weight of 2 equals the row twice: full batches, double precision, no random steps."""
     max_small_steps: int
-    """Most steps for such a table."""
+    """Largest number of steps for such a table."""
     start_rows: int
-    """Up to this many rows, training starts at a penalised additive model; beyond, nothing is gained."""
+    """Up to this many rows, training starts at a penalised additive model. Larger tables gain nothing from it."""
     unvalidated_epochs: int
-    """Most passes over rows of which none can be held out, such as a single one."""
+    """Largest number of passes if no row can be held out, such as for a single row."""
 
 
 NUMBERS = Recipe(
@@ -231,7 +247,7 @@ CLASSES = replace(
     averaged_steps=32,
     n_looks=8,
 )
-"""The recipe for classes, as far as it differs."""
+"""The recipe for classes. Other values are those for numbers."""
 
 PAPER = replace(
     NUMBERS,
@@ -258,12 +274,45 @@ PAPER = replace(
 )
 """The recipe for ``encoder='mlp'``, whatever the target."""
 
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a fit spends on accuracy: what it changes about a recipe."""
+
+    n_members: int
+    """Number of members."""
+    patience: float
+    """Factor of the looks at the validation rows, and of the steps, that a training waits for a better one."""
+    large_rows: float
+    """Factor of the rows from which networks are large."""
+
+    def apply(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with this effort."""
+        return replace(
+            recipe,
+            n_members=self.n_members,
+            n_experts=recipe.n_experts.from_rows(self.large_rows),
+            hidden_dim=recipe.hidden_dim.from_rows(self.large_rows),
+            n_looks=round(self.patience * recipe.n_looks),
+            n_fine_looks=round(self.patience * recipe.n_fine_looks),
+            least_patience=round(self.patience * recipe.least_patience),
+            least_steps=round(self.patience * recipe.least_steps),
+        )
+
+
+EFFORTS = {
+    "quick": Effort(n_members=4, patience=0.5, large_rows=4.0),
+    "normal": Effort(n_members=NUMBERS.n_members, patience=1.0, large_rows=1.0),
+    "best": Effort(n_members=16, patience=2.0, large_rows=0.25),
+}
+"""What ``effort`` may be. 'normal' is the recipe as it is."""
+
 RECIPES = {"numbers": NUMBERS, "classes": CLASSES, "encoder='mlp'": PAPER}
 
 
 @dataclass(frozen=True)
 class Path:
-    """How ``additivity='auto'`` goes from a flexible model to an additive one."""
+    """How ``additivity='auto'`` moves from a flexible model to an additive one."""
 
     targets: tuple[float, ...]
     """The additivity of each further point."""
@@ -272,9 +321,9 @@ class Path:
     learning_rate_share: float
     """Its learning rate, as a share of the first fit's."""
     least_looks: int
-    """How often the validation rows are looked at, at least."""
+    """The smallest number of looks at the validation rows."""
     output_penalty: float
-    """Its least weight of the contributions' mean square."""
+    """The smallest weight of the contributions' mean square."""
 
 
 PATH = Path(
@@ -290,4 +339,4 @@ VARIANTS: dict[str, dict[str, str]] = {
     "nae-e": {"routing": "equal"},
     "nae-d": {"routing": "gumbel", "gate": "diagonal"},
 }
-"""What the variants are made of."""
+"""The gate and the routing of each variant."""

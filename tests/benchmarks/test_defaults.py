@@ -55,5 +55,5 @@ def test_the_command_fits_what_is_new(
 
 
 def test_a_parameter_that_is_none_is_named() -> None:
-    with pytest.raises(SystemExit, match=r"'n_expert' is none\. Did you mean 'n_experts'"):
+    with pytest.raises(SystemExit, match=r"'n_expert' is not one\. Did you mean 'n_experts'"):
         main(["defaults", "n_expert=3"])

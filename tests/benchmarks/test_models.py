@@ -75,7 +75,7 @@ def test_ours_is_fitted_with_its_defaults_on_training_and_validation_rows(
 
     monkeypatch.setattr("nae.NAERegressor", lambda **parameters: Recorder(parameters), raising=False)
     NAE(additivity=0.9).fit(splits["regression"], Budget(threads=3, seed=7))
-    assert seen == {320: {"additivity": 0.9, "n_jobs": 3, "random_state": 7, "device": "cpu"}}
+    assert seen == {320: {"additivity": 0.9, "n_jobs": 3, "random_state": 7, "device": "cpu", "engine": "auto"}}
 
 
 def test_a_level_that_training_lacks_is_missing_for_boosted_trees(splits: dict[Task, Split]) -> None:

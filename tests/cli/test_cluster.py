@@ -53,7 +53,8 @@ def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
     assert code == 0, err
     assert "training on the Ray at h:1 with all rows" in err
     assert (seen["dataset"], seen["target"], seen["address"]) == (str(data), "price", "h:1")
-    assert seen["params"] == {"n_members": 3, "random_state": 0, "feature_types": {"garden": "category"}}
+    features = {"garden": "category"}
+    assert seen["params"] == {"effort": "normal", "n_members": 3, "random_state": 0, "feature_types": features}
     assert (seen["ignore"], seen["task"]) == (["sold"], "regression")
     assert library.load(path).training.target == "price"
 
@@ -131,7 +132,7 @@ def test_members_of_one_table_are_trained_by_a_cluster_and_tested_here(
     words = ("fit", folder / "homes.parquet", "-t", "price", "--ignore", "sold", "-o", path, "--epochs", 2)
     code, out, err = nae(*words, "--members", 2, "--weight", "garden", "--ray", "--by", "members")
     assert code == 0, err
-    assert "training 2 members as jobs of the Ray at local" in err
+    assert "training the members as jobs of the Ray at local" in err
     assert "RMSE" in out
     assert (members["address"], members["n_rows"]) == ("local", 240)
     assert members["params"]["callbacks"] is None  # they could not travel
@@ -159,7 +160,7 @@ def test_what_a_cluster_cannot_do_is_said(nae: Command, folder: Path, given: lis
 def test_what_has_no_effect_on_a_cluster_is_not_taken(nae: Command, folder: Path, given: list[Any]) -> None:
     code, _, err = nae("fit", folder / "homes.parquet", "-t", "price", "--ray", *given)
     assert code == 2
-    assert "--test-size and --device have no effect where a cluster shares out rows" in err
+    assert "--test-size and --device have no effect if a cluster distributes rows" in err
 
 
 def test_the_chosen_settings_are_fitted_by_the_cluster_that_found_them(

@@ -99,8 +99,8 @@ def test_predictions_go_from_file_to_file_and_are_not_made_twice(nae, folder, pa
 def test_many_files_are_not_predicted_into_one(nae, folder, parts, tmp_path):
     code, _, said = nae("predict", folder / "price.nae", parts, "-o", tmp_path / "scores.csv")
     assert code == 2
-    assert "--output must be a folder where many files are predicted; got" in said
-    assert said.endswith(f"Take a folder, such as {tmp_path}/scores/.\n")
+    assert "--output must be a folder if several files are predicted; got" in said
+    assert said.endswith(f"Choose a folder, such as {tmp_path}/scores/.\n")
     assert not (tmp_path / "scores.csv").exists()
 
 

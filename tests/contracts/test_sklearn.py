@@ -101,7 +101,7 @@ def test_a_subclass_may_have_parameters_of_its_own():
 
     model = clone(Halved(factor=0.25))
     assert model.get_params() == {"factor": 0.25, "n_experts": 3}
-    assert (model.loss, model.n_members) == ("squared", 8)
+    assert (model.loss, model.n_blocks) == ("squared", 2)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

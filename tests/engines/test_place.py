@@ -163,7 +163,6 @@ def test_who_asks_for_a_device_gets_it(machine: Machine) -> None:
     ("given", "complaint"),
     [
         ({"network": network_config(encoder="mlp")}, "does not know encoder='mlp'"),
-        ({"network": network_config(routing="gumbel")}, "routing='gumbel'"),
         ({"workers": Two()}, "several workers"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 import nae
 from nae import NAERegressor
 from nae.encoding.target import TargetMoments
+from nae.errors import DataError, NAEWarning
 
 FAST = {"n_members": 2, "n_experts": 2, "hidden_dim": 16, "max_epochs": 60, "random_state": 0}
 N_ROWS = 400  # more than are learned in double precision
@@ -32,7 +33,7 @@ def test_predictions_that_are_wrong_explain_nothing(y):
     assert explained(np.zeros(N_ROWS), y) < 0.01
 
 
-@pytest.mark.parametrize("scale", [1e90, 3e38, 1e-46, 1e-150])
+@pytest.mark.parametrize("scale", [1e90, 3e38, 1e-46, 1e-149])
 def test_the_unit_of_the_target_does_not_matter(X, y, scale, tmp_path):
     model = NAERegressor(**FAST).fit(X, y * scale)
     model.save(tmp_path / "m.nae")
@@ -40,6 +41,36 @@ def test_the_unit_of_the_target_does_not_matter(X, y, scale, tmp_path):
         found = one.predict(X)
         assert explained(found / scale, y) > 0.9
         np.testing.assert_allclose(found.sum() / scale, y.sum(), atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+@pytest.mark.parametrize("scale", [1e-155, 1e-300])
+def test_a_target_too_small_for_its_squares_is_refused(X, y, scale, loss):
+    with pytest.raises(DataError, match=r"mean size of at least 1e-150; got .* Multiply y by a constant"):
+        NAERegressor(loss, **FAST).fit(X, y * scale)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "tweedie"])
+@pytest.mark.parametrize("scale", [1e-100, 1e-12, 1e36])
+def test_counts_and_amounts_of_another_size_than_can_be_learned_are_refused(X, y, scale, loss):
+    with pytest.raises(DataError, match=r"the mean of y must be 0, or lie in \[1e-08, 1e\+30\]"):
+        NAERegressor(loss, **FAST).fit(X, np.exp(y) * scale)
+
+
+@pytest.mark.parametrize(
+    ("loss", "scale"), [("poisson", 1e-2), ("tweedie", 1e-2), ("gamma", 1e-7), ("poisson", 1e29), ("gamma", 1e29)]
+)
+def test_counts_and_amounts_may_be_small_and_large(X, y, scale, loss):
+    target = np.exp(y) * scale
+    found = NAERegressor(loss, **FAST).fit(X, target).predict(X)
+    assert explained(np.log(found), y) > 0.8
+    np.testing.assert_allclose(found.sum(), target.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "tweedie"])
+def test_counts_that_are_too_small_to_be_learned_well_are_warned_of(X, y, loss):
+    with pytest.warns(NAEWarning, match="below 0.001 are learned slowly or not at all. Multiply y by a constant"):
+        NAERegressor(loss, **FAST).fit(X, np.exp(y) * 1e-5)
 
 
 def test_a_target_far_from_zero_is_no_constant(X, y):

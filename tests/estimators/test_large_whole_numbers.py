@@ -17,6 +17,7 @@ from nae.encoding import read_table
 from nae.encoding.columns import category_keys, numbers
 from nae.encoding.fingerprint import Fingerprint, fingerprint
 from nae.errors import NAEWarning
+from nae.scanning.delimited import join_tables
 from nae.serving.rows import RowReader
 
 FAST = {"n_members": 2, "n_experts": 2, "hidden_dim": 16, "max_epochs": 30, "random_state": 0}
@@ -115,6 +116,30 @@ def test_a_scan_fits_what_memory_fits():
     with pytest.warns(NAEWarning, match="Column 'when'"):
         kept = NAERegressor(feature_types={"id": "category"}, **FAST).fit(table.drop_columns("y"), EFFECT)
     assert kept.model_.training.data_sha256 == model.model_.training.data_sha256
+
+
+@pytest.mark.parametrize("first", [FIRST, 2**63])
+def test_delimited_text_that_is_read_in_pieces_keeps_identifiers_apart(tmp_path, capsys, first):
+    table, out = tmp_path / "t.csv", tmp_path / "out"
+    pd.DataFrame({"id": [first + i % 3 for i in range(300)], "y": EFFECT}).to_csv(table, index=False)
+    model = NAERegressor(feature_types={"id": "category"}, n_knots=8, **FAST)
+    model.fit(nae.scan(table), "y").save(tmp_path / "m.nae")
+    assert len(model.model_.schema.features[0].levels) == 3
+    assert run(["predict", str(tmp_path / "m.nae"), str(table), "-o", f"{out}/"]) == 0
+    found = pd.read_csv(out / "t.csv")["prediction"].to_numpy()
+    np.testing.assert_allclose(found, model.predict({"id": [first + i % 3 for i in range(300)]}), rtol=1e-6)
+    assert len(np.unique(found)) == 3
+
+
+def test_batches_with_and_without_large_whole_numbers_join():
+    def of(*values, kind="int64"):
+        return pa.table({"id": pa.array(values, kind), "y": pa.array([0.5] * len(values))})
+
+    small, large, half = of(7.0, None, kind="float64"), of(FIRST + 1), of(0.5, kind="float64")
+    assert join_tables([small, large])["id"].to_pylist() == [7, None, FIRST + 1]
+    assert join_tables([large, of(2**63 + 1, kind="uint64")])["id"].to_pylist() == [FIRST + 1, 2**63 + 1]
+    assert join_tables([half, large])["id"].to_pylist() == [0.5, float(FIRST)]
+    assert join_tables([small, half])["id"].to_pylist() == [7.0, None, 0.5]
 
 
 def test_the_command_line_fits_large_whole_numbers(tmp_path, capsys):

@@ -13,7 +13,7 @@ from nae import NAEClassifier, NAERegressor
 from nae._processes import count_threads
 from nae.engines.native import engine as native_engine
 from nae.errors import ConfigError, DataError, TrainingError
-from nae.estimators.fitting import read_threads
+from nae.estimators.threads import read_threads
 from nae.native import is_here, reason
 from nae.tables import TrainingSummary
 

@@ -1,5 +1,7 @@
 """From flat parameters to configurations: defaults, combinations, and what is refused."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -7,14 +9,22 @@ from nae import NAEClassifier, NAERegressor
 from nae.errors import ConfigError
 from nae.estimators.settings import Settings, resolve
 from nae.parameters import Parameters
-from nae.recipes import NUMBERS
+from nae.recipes import CLASSES, NUMBERS, PAPER, VARIANTS, ByRows, Recipe
 
 SMALL = NUMBERS.small_rows
 DEFAULTS = NAERegressor().get_params()
+ROWS = (30, 300, 1_000, 5_000, 20_000, 100_000, 1_000_000)
+FEATURES = (1, 10, 50, 100, 280, 1_000)
 
 
 def settings(n_rows: int = 10_000, n_features: int = 10, *, is_classes: bool = False, **params: object) -> Settings:
     return resolve(Parameters.read(DEFAULTS | params), n_rows=n_rows, n_features=n_features, is_classes=is_classes)
+
+
+def of_recipe(recipe: Recipe, n_rows: int, n_features: int = 10, **params: object) -> Settings:
+    """Return the settings of a table that a recipe is for."""
+    encoder = "mlp" if recipe is PAPER else "piecewise"
+    return settings(n_rows, n_features, is_classes=recipe is CLASSES, encoder=encoder, **params)
 
 
 def test_few_rows_are_trained_whole_in_every_step_and_without_noise():
@@ -28,11 +38,12 @@ def test_few_rows_are_trained_whole_in_every_step_and_without_noise():
 
 
 def test_variants_are_combinations_of_gate_and_routing():
-    found = {variant: settings(variant=variant).network for variant in ("nae", "nae-e", "nae-d")}
+    found = {variant: settings(variant=variant).network for variant in VARIANTS}
     assert [one.routing for one in found.values()] == ["softmax", "equal", "gumbel"]
     assert [one.gate for one in found.values()] == ["additive", "additive", "diagonal"]
-    assert [one.n_experts for one in found.values()] == [8, 8, 64]
-    assert [one.n_active for one in found.values()] == [8, 4, 64]
+    sizes = {variant: (one.n_experts, one.n_active) for variant, one in found.items()}
+    usual, diagonal = NUMBERS.n_experts.first, NUMBERS.n_diagonal_experts
+    assert sizes == {"nae": (usual, usual), "nae-e": (usual, usual // 2), "nae-d": (diagonal, diagonal)}
 
 
 def test_the_cheaper_gate_is_taken():
@@ -42,12 +53,14 @@ def test_the_cheaper_gate_is_taken():
     assert settings(gate="deep").network.gate == "deep"
 
 
-def test_numbers_have_more_experts_where_additivity_is_asked_for():
-    found = [settings(n_rows=5000, additivity=0.9, is_classes=flag) for flag in (False, True)]
-    assert [each.network.n_experts for each in found] == [16, 8]
-    assert settings(additivity=0.9, n_features=65).network.n_experts == 8
-    assert settings(additivity=0.9, encoder="mlp").network.n_experts == 8
-    assert settings(additivity=0.9, n_experts=5).network.n_experts == 5
+@pytest.mark.parametrize("recipe", [NUMBERS, CLASSES, PAPER])
+def test_a_narrow_table_has_no_fewer_experts_where_additivity_is_asked_for(recipe: Recipe):
+    few = NUMBERS.small_rows + 1
+    assert of_recipe(recipe, few, additivity=0.9).network.n_experts == max(
+        recipe.n_experts.first, recipe.n_steered_experts
+    )
+    assert of_recipe(recipe, few, recipe.wide + 1, additivity=0.9).network.n_experts == recipe.n_experts.first
+    assert of_recipe(recipe, few, additivity=0.9, n_experts=5).network.n_experts == 5
 
 
 @pytest.mark.parametrize("is_classes", [False, True])
@@ -80,69 +93,96 @@ def test_given_sizes_are_kept():
     assert (training.batch_size, training.max_epochs) == (99, 4)
 
 
-def test_wide_tables_have_fewer_knots_and_as_many_levels():
-    assert (settings(n_features=10).n_knots, settings(n_features=10).n_levels) == (128, 128)
-    assert (settings(n_features=280).n_knots, settings(n_features=280).n_levels) == (32, 128)
-    assert (settings(n_features=280, n_knots=50).n_knots, settings(n_features=280, n_knots=50).n_levels) == (50, 50)
+def test_given_knots_are_the_most_knots_and_the_most_levels():
+    for n_features in (10, 280):
+        found = settings(n_features=n_features, n_knots=50)
+        assert (found.n_knots, found.n_levels) == (50, 50)
 
 
-def test_an_additive_model_of_many_rows_has_finer_curves_and_more_patience():
-    fine, coarse, flexible = (
-        settings(n_rows=20_000, additivity=1.0),
-        settings(n_rows=5_000, additivity=1.0),
-        settings(n_rows=20_000),
-    )
-    assert [each.n_knots for each in (fine, coarse, flexible)] == [256, 128, 128]
-    assert [each.n_ramps for each in (fine, coarse, flexible)] == [64, 48, 48]
-    assert fine.n_levels == 128
-    assert [each.training.patience for each in (fine, flexible)] == [16, 12]
+@pytest.mark.parametrize("recipe", [NUMBERS, CLASSES, PAPER])
+def test_more_rows_never_give_fewer_knots_and_more_features_never_more(recipe: Recipe):
+    by_rows = [of_recipe(recipe, n_rows).n_knots for n_rows in ROWS]
+    by_features = [of_recipe(recipe, 10_000, n_features).n_knots for n_features in FEATURES]
+    assert by_rows == sorted(by_rows)
+    assert by_features == sorted(by_features, reverse=True)
+    assert by_features[-1] < by_features[0] <= recipe.most_knots
+    assert by_features[-1] == recipe.narrow_knots
+    levels = {of_recipe(recipe, 10_000, n_features).n_levels for n_features in FEATURES}
+    assert levels == ({recipe.most_levels} if recipe.most_levels is not None else set(by_features))
 
 
-def test_large_tables_get_more_experts_and_width_where_the_paper_does_not():
-    found = settings(n_rows=32_000).network
-    assert (found.n_experts, found.hidden_dim) == (16, 64)
-    for other in (
-        settings(n_rows=31_999),
-        settings(n_rows=32_000, n_features=65),
-        settings(n_rows=32_000, encoder="mlp"),
-    ):
-        assert (other.network.n_experts, other.network.hidden_dim) == (8, 32)
+@pytest.mark.parametrize("recipe", [NUMBERS, CLASSES])
+def test_an_additive_model_of_many_rows_has_finer_curves_and_more_patience(recipe: Recipe):
+    many = recipe.fine_rows
+    fine, coarse = (of_recipe(recipe, n_rows, additivity=1.0) for n_rows in (many, many - 1))
+    flexible = of_recipe(recipe, many)
+    for other in (coarse, flexible):
+        assert fine.n_knots > other.n_knots
+        assert fine.n_ramps > other.n_ramps
+        assert fine.training.patience > other.training.patience
+        assert fine.n_levels == other.n_levels
 
 
-def test_classifiers_are_large_earlier_judge_means_of_weights_and_cool_down_faster():
-    sizes = [settings(n_rows, is_classes=True).network for n_rows in (9_999, 10_000)]
-    assert [(one.n_experts, one.hidden_dim) for one in sizes] == [(8, 32), (16, 64)]
-    assert [settings(20_000, is_classes=flag).training.patience for flag in (False, True)] == [12, 8]
-    assert [settings(is_classes=flag).training.cooldown for flag in (False, True)] == [0.5, 0.25]
-    assert [settings(is_classes=flag).training.averaged_steps for flag in (False, True)] == [None, 32]
-    assert settings(is_classes=True, encoder="mlp").training.averaged_steps is None
+@pytest.mark.parametrize("recipe", [NUMBERS, CLASSES, PAPER])
+@pytest.mark.parametrize("name", ["n_experts", "hidden_dim"])
+def test_a_network_grows_at_the_rows_that_the_recipe_names_unless_the_table_is_wide(recipe: Recipe, name: str):
+    sizes: ByRows = getattr(recipe, name)
+    for least, size in sizes.steps:
+        assert getattr(of_recipe(recipe, max(least, 1)).network, name) == size
+        assert getattr(of_recipe(recipe, max(least, 1), recipe.wide).network, name) == size
+        assert getattr(of_recipe(recipe, max(least, 1), recipe.wide + 1).network, name) == sizes.first
+    for (_, before), (least, _) in pairwise(sizes.steps):
+        assert getattr(of_recipe(recipe, least - 1).network, name) == before
+
+
+@pytest.mark.parametrize("recipe", [NUMBERS, CLASSES, PAPER])
+def test_the_target_and_the_encoder_choose_the_recipe(recipe: Recipe):
+    found = of_recipe(recipe, 20_000).training
+    for name in ("schedule", "cooldown", "averaged_steps", "context_penalty", "learning_rate"):
+        assert getattr(found, name) == getattr(recipe, name)
+    assert (found.n_folds is not None) == recipe.has_folds
+
+
+def test_few_classes_and_the_papers_encoder_go_without_the_dropout_of_experts():
     for other in (settings(SMALL, is_classes=True), settings(is_classes=True, encoder="mlp")):
         assert other.network.expert_dropout == 0
 
 
 def test_classes_are_learned_with_dropout_unless_something_is_said_against_it():
-    assert [settings(is_classes=flag).network.expert_dropout for flag in (False, True)] == [0, 0.1]
+    usual = [settings(is_classes=flag).network.expert_dropout for flag in (False, True)]
+    assert usual == [NUMBERS.expert_dropout, CLASSES.expert_dropout]
+    assert usual[0] == 0 < usual[1]
     against = ({"expert_dropout": 0.0}, {"additivity": 0.9}, {"additivity": 1.0}, {"additivity": "auto"})
     for given in (*against, {"variant": "nae-e"}, {"n_experts": 1}):
         assert settings(is_classes=True, **given).network.expert_dropout == 0
 
 
-@pytest.mark.parametrize(("kind", "cooldown"), [(NAERegressor, 0.5), (NAEClassifier, 0.25)])
-def test_an_estimator_says_whether_it_learns_classes(kind: type[NAERegressor | NAEClassifier], cooldown: float):
-    assert kind()._given([], []).settle(500, total=None, n_features=3).training.cooldown == cooldown
+@pytest.mark.parametrize(("kind", "recipe"), [(NAERegressor, NUMBERS), (NAEClassifier, CLASSES)])
+def test_an_estimator_says_whether_it_learns_classes(kind: type[NAERegressor | NAEClassifier], recipe: Recipe):
+    assert NUMBERS.cooldown != CLASSES.cooldown
+    assert kind()._given([], []).settle(500, total=None, n_features=3).training.cooldown == recipe.cooldown
 
 
-def test_weight_decay_grows_with_the_pairs_of_features_per_row():
-    assert settings(n_rows=16_000, n_features=8).training.weight_decay == 0.1
-    assert settings(n_rows=4_330, n_features=30).training.weight_decay == pytest.approx(0.156, abs=0.001)
-    assert settings(n_rows=300, n_features=500).training.weight_decay == 1.0
+@pytest.mark.parametrize("recipe", [NUMBERS, CLASSES, PAPER])
+def test_weight_decay_grows_with_the_pairs_of_features_per_row(recipe: Recipe):
+    by_features = [of_recipe(recipe, 4_000, n_features).training.weight_decay for n_features in FEATURES]
+    by_rows = [of_recipe(recipe, n_rows, 100).training.weight_decay for n_rows in ROWS]
+    assert by_features == sorted(by_features)
+    assert by_rows == sorted(by_rows, reverse=True)
+    for found in (by_features, sorted(by_rows)):
+        assert (found[0], found[-1]) == (recipe.weight_decay, recipe.most_weight_decay)
+    pairs_per_row = [of_recipe(recipe, n, f).training.weight_decay for n, f in ((10_000, 50), (40_000, 100))]
+    assert pairs_per_row[0] == pairs_per_row[1]
     assert settings(n_rows=300, n_features=500, weight_decay=0.5).training.weight_decay == 0.5
 
 
-def test_a_level_needs_twenty_rows_or_a_hundredth_of_them():
-    assert settings(n_rows=5000).least_share * 5000 == pytest.approx(20)
-    assert settings(n_rows=500).least_share * 500 == pytest.approx(5)
-    assert settings(n_rows=5000, encoder="mlp").least_share == 0
+@pytest.mark.parametrize("recipe", [NUMBERS, CLASSES, PAPER])
+@pytest.mark.parametrize("n_rows", ROWS)
+def test_a_level_needs_enough_rows_or_a_large_enough_share_of_them(recipe: Recipe, n_rows: int):
+    share = of_recipe(recipe, n_rows).least_share
+    assert share * n_rows <= recipe.level_rows + 1e-9
+    assert share <= recipe.level_share
+    assert share * n_rows == pytest.approx(recipe.level_rows) or share == recipe.level_share
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -155,7 +195,7 @@ WRONG = {
     "encoder": ("lstm", r"encoder must be one of \['piecewise', 'mlp'\]; got 'lstm'"),
     "gate": ("lowrank", r"gate must be one of .*; got 'lowrank'. Did you mean 'low-rank'"),
     "normalization": ("none", r"normalization must be one of \['layer', 'batch'\]; got 'none'"),
-    "n_members": (0, r"n_members must be a whole number in \[1, ∞\); got 0"),
+    "n_members": (0, r"n_members must be a whole number in \[1, ∞\) or None; got 0"),
     "n_blocks": (1.5, r"n_blocks must be a whole number in \[1, ∞\); got 1.5"),
     "hidden_dim": (0, r"hidden_dim must be a whole number in \[1, ∞\) or None; got 0"),
     "n_ramps": (True, r"n_ramps must be a whole number in \[1, ∞\) or None; got True"),
@@ -233,3 +273,26 @@ def test_every_gate_learns(gate):
 def test_additivity_may_be_a_word_but_only_one():
     with pytest.raises(ConfigError, match=r"a number in \[0, 1\], 'auto' or None; got 'high'"):
         settings(additivity="high")
+
+
+@pytest.mark.parametrize("is_classes", [False, True])
+def test_more_effort_takes_more_members_patience_and_larger_networks(is_classes: bool) -> None:
+    for n_rows in ROWS:
+        quick, normal, best = (
+            settings(n_rows, effort=one, is_classes=is_classes) for one in ("quick", "normal", "best")
+        )
+        assert normal == settings(n_rows, is_classes=is_classes)
+        assert quick.network.n_members < normal.network.n_members < best.network.n_members
+        assert (quick.training.patience or 0) <= (normal.training.patience or 0) <= (best.training.patience or 0)
+        assert quick.network.hidden_dim <= normal.network.hidden_dim <= best.network.hidden_dim
+        assert quick.network.n_experts <= normal.network.n_experts <= best.network.n_experts
+    assert settings(5_000_000, effort="best", is_classes=is_classes).training.patience
+
+
+def test_what_is_given_is_not_changed_by_effort() -> None:
+    given = {"n_members": 3, "n_experts": 5, "hidden_dim": 9, "early_stopping_rounds": 7}
+    found = settings(20_000, effort="best", **given)
+    assert (found.network.n_members, found.network.n_experts, found.network.hidden_dim) == (3, 5, 9)
+    assert found.training.patience == 7
+    with pytest.raises(ConfigError, match=r"effort must be one of \['quick', 'normal', 'best'\]; got 'bset'.*best"):
+        NAERegressor(effort="bset").fit(np.zeros((3, 1)), np.arange(3.0))

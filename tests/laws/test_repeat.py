@@ -1,5 +1,6 @@
 """Repeat: the same seed gives the same model to the last bit, and nothing outside is touched."""
 
+import os
 import subprocess
 import sys
 
@@ -13,9 +14,9 @@ from tests.laws.assertions import assert_same_model
 FAST = {"n_members": 2, "max_epochs": 3, "hidden_dim": 8, "n_experts": 3}
 
 
-def data(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def data(n_rows: int, n_features: int = 3) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(0)
-    X = random.normal(size=(n_rows, 3))
+    X = random.normal(size=(n_rows, n_features))
     return X, X[:, 0] * np.sign(X[:, 1]) + 0.1 * random.normal(size=n_rows)
 
 
@@ -35,6 +36,45 @@ def test_the_same_seed_gives_the_same_model(n_rows, variant, encoder, engine):
     different = NAERegressor(random_state=4, **params).fit(X, y)
     with pytest.raises(AssertionError):
         assert_same_model(different.model_, one.model_)
+
+
+@pytest.mark.filterwarnings("ignore:additivity=0.9 was asked for")
+@pytest.mark.parametrize("n_rows", [60, 1500])  # a penalised start in double precision, and mini-batches
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"n_members": 2},
+        {"variant": "nae-d"},
+        {"variant": "nae-e", "n_active": 2},
+        {"encoder": "mlp", "n_members": 3},
+        {"additivity": 0.9},
+    ],
+    ids=lambda params: ", ".join(f"{name} {value}" for name, value in params.items()),
+)
+def test_the_number_of_threads_changes_nothing(n_rows, params):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(n_rows, 7))
+    y = X[:, 0] * np.sign(X[:, 1]) + np.sin(X[:, 2]) + 0.1 * random.normal(size=n_rows)
+    params = {"n_experts": 8, "max_epochs": 2, "random_state": 0} | params
+    one, *others = (NAERegressor(n_jobs=n_jobs, **params).fit(X, y).model_ for n_jobs in (1, 2, 3, 5))
+    for other in others:
+        assert_same_model(other, one)
+
+
+@pytest.mark.slow
+def test_the_threads_of_a_process_change_no_file(tmp_path):
+    script = (
+        "import sys, warnings\n"
+        "from tests.laws.test_repeat import data\n"
+        "from nae import NAERegressor\n"
+        "X, y = data(3000, n_features=200)\n"
+        "NAERegressor(random_state=0, n_members=2, n_experts=2, max_epochs=1).fit(X, y).model_.save(sys.argv[1])\n"
+    )
+    files = [tmp_path / f"{n_threads}.nae" for n_threads in (1, 2, 5)]
+    for file in files:
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), file.stem)
+        subprocess.run([sys.executable, "-c", script, str(file)], env=os.environ | threads, check=True)
+    assert len({file.read_bytes() for file in files}) == 1
 
 
 def test_a_random_state_object_is_drawn_from():

@@ -80,6 +80,14 @@ def assert_uniform(array: np.ndarray, bound: float) -> None:
     assert abs(array.mean()) < 0.05 * bound
 
 
+def test_numbers_that_are_not_uniform_are_noticed() -> None:
+    random = np.random.default_rng(0)
+    assert_uniform(random.uniform(-2, 2, 10_000), 2.0)
+    for wrong in (random.uniform(-1, 1, 10_000), random.uniform(0, 2, 10_000), 2 * np.sign(random.normal(size=10_000))):
+        with pytest.raises(AssertionError):
+            assert_uniform(wrong, 2.0)
+
+
 def test_weights_on_knots_keep_the_scale_of_what_they_are_given() -> None:
     sizes = SIZES | {"hidden_dim": 200, "n_blocks": 2}
     arrays = drawn(network_config(**sizes)).arrays

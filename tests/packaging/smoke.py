@@ -25,6 +25,7 @@ def main() -> None:
     assert (found.lower <= found.values).all()
     assert (found.values <= found.upper).all()
     assert len(loaded.explain_global().features) == len(X)
+    assert "torch" not in sys.modules
     sys.stdout.write(f"{best_instructions()}\n")
 
 

@@ -65,10 +65,12 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert metadata["Name"] == "neural-additive-experts"
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
-    extras = {"train", "plots", "plotly", "cli", "serve", "export", "tune", "scale", "bench", "all"}
+    extras = {"train", "gpu", "plots", "plotly", "cli", "serve", "export", "tune", "scale", "bench", "all"}
     assert set(metadata.get_all("Provides-Extra")) >= extras
     base = {line.split(">")[0] for line in metadata.get_all("Requires-Dist") if "extra ==" not in line}
     assert base == {"numpy", "safetensors", "narwhals"}
+    training = {line.split(">")[0] for line in metadata.get_all("Requires-Dist") if "extra == 'train'" in line}
+    assert training == {"scikit-learn", "threadpoolctl", "rich"}
 
 
 @needs_compiler
@@ -112,8 +114,8 @@ def test_a_saved_model_predicts_and_explains_where_nothing_else_is(
 
 
 @pytest.mark.parametrize("name", ["NAERegressor", "NAEClassifier"])
-def test_an_estimator_without_torch_gives_the_pip_line(base: Path, name: str) -> None:
+def test_an_estimator_without_sklearn_gives_the_pip_line(base: Path, name: str) -> None:
     code = f"try:\n    from nae import {name}\nexcept ImportError as error:\n    print(error)"
     said = run(base, "-I", "-c", code).stdout
-    assert said.startswith("torch is needed for this and cannot be imported")
+    assert said.startswith("sklearn is needed for this and cannot be imported")
     assert said.strip().endswith("pip install 'neural-additive-experts[train]'")

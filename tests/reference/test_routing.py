@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from nae.engines.torch.noise import gumbel_noise
 from nae.engines.torch.routing import TORCH_ROUTINGS
 from nae.network import NetworkConfig
 from nae.tables.routing import EqualRouting, SoftmaxRouting
@@ -27,7 +28,7 @@ def draw_logits(*shape: int) -> np.ndarray:
 
 
 def equal_weights(logits: torch.Tensor, n_active: int) -> torch.Tensor:
-    return TORCH_ROUTINGS["equal"](n_active, 0.1).weights(logits, is_training=True)
+    return TORCH_ROUTINGS["equal"](n_active, 0.1).weights(logits)
 
 
 @pytest.mark.parametrize("n_active", range(1, N_EXPERTS + 1))
@@ -56,7 +57,7 @@ def test_weights_of_tables_and_torch_are_those_of_the_paper(routing, expected, n
     logits = draw_logits(4, N_EXPERTS, 3, 2)
     logits[0, 1:3] = logits[0, :1]  # ties, which the first experts win
     tables = routing(n_active).weights(logits)
-    trained = TORCH_ROUTINGS[routing.name](n_active, 0.1).weights(torch.as_tensor(logits), is_training=True).numpy()
+    trained = TORCH_ROUTINGS[routing.name](n_active, 0.1).weights(torch.as_tensor(logits)).numpy()
     for t, i, m in np.ndindex(4, 3, 2):
         weights = expected(logits[t, :, i, m], n_active)
         np.testing.assert_allclose(tables[t, :, i, m], weights, atol=1e-12)
@@ -100,11 +101,8 @@ def test_equal_weights_do_not_depend_on_the_logits_but_train_the_gate() -> None:
 @pytest.mark.parametrize("n_active", [3, N_EXPERTS])
 def test_gumbel_noise_resamples_the_relevance_as_in_equation_23(n_active: int) -> None:
     logits = torch.as_tensor(draw_logits(4, N_EXPERTS, 3, 2))
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        found = TORCH_ROUTINGS["gumbel"](n_active, 0.1).weights(logits, is_training=True).numpy()
-        torch.manual_seed(5)
-        noise = -torch.empty_like(logits).exponential_().log().numpy()
+    found = TORCH_ROUTINGS["gumbel"](n_active, 0.1).weights(logits, counter=torch.tensor(5)).numpy()
+    noise = gumbel_noise(logits.shape, torch.tensor(5), logits.dtype).numpy()
     for t, i, m in np.ndindex(4, 3, 2):
         weights = relevance(logits[t, :, i, m].numpy(), n_active)
         np.testing.assert_allclose(found[t, :, i, m], gumbel_relevance(weights, noise[t, :, i, m]), atol=1e-9)
@@ -114,9 +112,8 @@ def test_the_expert_that_gumbel_noise_favours_is_drawn_from_the_relevance() -> N
     phi = np.array([1.0, 0.0, -0.5, 0.3, -2.0])
     n_draws = 20_000
     logits = torch.as_tensor(phi).view(1, -1, 1, 1).expand(n_draws, -1, 1, 1)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        drawn = TORCH_ROUTINGS["gumbel"](N_EXPERTS, 0.1).weights(logits, is_training=True).argmax(dim=1).numpy()
+    counter = torch.tensor(0)
+    drawn = TORCH_ROUTINGS["gumbel"](N_EXPERTS, 0.1).weights(logits, counter=counter).argmax(dim=1).numpy()
     frequency = np.bincount(drawn.ravel(), minlength=N_EXPERTS) / n_draws
     np.testing.assert_allclose(frequency, softmax(phi), atol=4 * np.sqrt(0.25 / n_draws))
 
@@ -124,7 +121,7 @@ def test_the_expert_that_gumbel_noise_favours_is_drawn_from_the_relevance() -> N
 def test_gumbel_noise_ends_with_training() -> None:
     setting = make_setting(_config("gumbel", "diagonal", n_active=4))
     network, cells = setting.network, setting.cells
-    with torch.no_grad(), torch.random.fork_rng():
+    with torch.no_grad():
         network.train()
         assert not torch.equal(network(cells).routing, network(cells).routing)
         network.eval()

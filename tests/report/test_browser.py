@@ -124,7 +124,7 @@ def test_a_measure_is_better_than_the_baseline_worse_or_the_same(
     notes = opened.page.locator(".tile-note").all_inner_texts()
     for note, word in zip(notes[:2], words, strict=True):
         assert note.startswith(f"{word} always predicting the median")
-        assert "Of 100 samples of as many rows, 95 lie between" in note
+        assert "Of 100 samples with as many rows, 95 lie between" in note
     assert "An offset is added to the score" in opened.page.locator(".notice").inner_text()
     opened.page.context.close()
 
@@ -431,4 +431,4 @@ def test_a_smaller_copy_says_how_far_it_is_off(browser: Any, tmp_path: Path, mon
     found = open_page(browser, case.path)
     notice = found.page.locator(".notice").inner_text()
     found.page.context.close()
-    assert re.search(r"1 of its 3 members.*, with 16 bits per number\. On 12 rows .* by at most [\d.]+\.", notice)
+    assert re.search(r"1 of its 3 members.*, with 16 bits per number\. On 12 rows, .* by at most [\d.]+\.", notice)

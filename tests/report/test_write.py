@@ -231,7 +231,7 @@ def test_rows_are_measured_and_shown_with_their_offset_and_weight(tmp_path: Path
         assert content["offsetNote"].startswith("An offset (o) is added to the score, and is no feature. The rows")
     with pytest.raises(DataError, match=r"its offset was 'o', and none was given. Name its column: offset="):
         write_report(model, table_of(columns, y=truth), path, target="y")
-    with pytest.raises(DataError, match=r"The weight must be a column of the table; 'ww' is none. Did you mean 'w'"):
+    with pytest.raises(DataError, match=r"The weight must be a column of the table; 'ww' is not. Did you mean 'w'"):
         write_report(model, table, path, target="y", offset="other", sample_weight="ww")
 
 
@@ -265,7 +265,7 @@ def test_a_class_is_known_by_any_way_of_writing_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [
-        ({"target": "yy"}, DataError, "The target must be a column of the table; 'yy' is none. Did you mean 'y'?"),
+        ({"target": "yy"}, DataError, "The target must be a column of the table; 'yy' is not. Did you mean 'y'?"),
         ({"row_numbers": [1, 2]}, DataError, "row_numbers must hold one number per row; got 2 for 12 rows."),
         ({"max_rows": -1}, ConfigError, "max_rows must not be negative; got -1."),
         ({"data": {"f0": [], "f1": [], "f2": []}}, DataError, "A report needs at least one row; the table has none."),

@@ -57,10 +57,11 @@ def fit(
         return one.network, history
 
 
-def assert_equal(network: Network, expected: Network) -> None:
-    assert network.arrays.keys() == expected.arrays.keys()
-    for name, array in network.arrays.items():
-        assert np.array_equal(array, expected.arrays[name]), name
+def different_arrays(network: Network, expected: Network) -> list[str]:
+    """Return the names of arrays that only one network has, or that differ."""
+    names = network.arrays.keys() ^ expected.arrays.keys()
+    both = network.arrays.keys() & expected.arrays.keys()
+    return sorted(names | {name for name in both if not np.array_equal(network.arrays[name], expected.arrays[name])})
 
 
 @pytest.fixture(params=["torch", "native"])
@@ -91,7 +92,7 @@ def test_a_training_cut_short_ends_where_it_would_have(tmp_path: Path, engine: s
     assert (resumed.best_epoch, resumed.stopped) == (history.best_epoch, history.stopped)
     assert resumed.column("loss") == history.column("loss")
     assert resumed.column("validation") == history.column("validation")
-    assert_equal(network, expected)
+    assert different_arrays(network, expected) == []
 
 
 def test_what_counts_as_progress_is_measured_at_the_start_also_when_a_training_goes_on(
@@ -105,7 +106,7 @@ def test_what_counts_as_progress_is_measured_at_the_start_also_when_a_training_g
         fit(FileCheckpoints(path, fails_after=6), **config)
     network, resumed = fit(FileCheckpoints(path), **config)
     assert resumed.best_epoch == history.best_epoch
-    assert_equal(network, expected)
+    assert different_arrays(network, expected) == []
 
 
 def test_a_state_takes_the_place_of_the_one_before_it_only_when_it_is_whole(

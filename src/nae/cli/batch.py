@@ -55,8 +55,8 @@ def predict_files(
         raise ConfigError(f"--format must be one of {known}; got {form!r}.{did_you_mean(form, known, is_listed=True)}")
     if folder.suffix.lower() in FORMATS and not folder.is_dir():
         raise ConfigError(
-            f"--output must be a folder where many files are predicted; got {folder}, the name of one file. "
-            f"Take a folder, such as {folder.with_suffix('')}/."
+            f"--output must be a folder if several files are predicted; got {folder}, the name of one file. "
+            f"Choose a folder, such as {folder.with_suffix('')}/."
         )
     outputs = _plan(find_paths(sources), folder, form)
     if quotes_formulas:

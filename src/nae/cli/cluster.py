@@ -25,7 +25,7 @@ def train_members(
 ) -> "NAEClassifier | NAERegressor":
     """Fit an estimator whose members are jobs of the recipe's cluster."""
     if not recipe.is_quiet:
-        say(f"training {counted(estimator.n_members, 'member')} as jobs of the Ray at {recipe.cluster}.")
+        say(f"training the members as jobs of the Ray at {recipe.cluster}.")
     return fit_members(estimator, X, y, address=recipe.cluster, **given)
 
 
@@ -38,6 +38,7 @@ def fit_on_cluster(
     check_positive_class(recipe, is_classes=task is not Task.regression)
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
+        "effort": recipe.effort,
         "n_members": recipe.n_members,
         "max_epochs": recipe.max_epochs,
         "time_limit": recipe.time_limit,

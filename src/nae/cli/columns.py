@@ -76,8 +76,8 @@ def remarks(table: pa.Table, names: Sequence[str]) -> list[str]:
         column = column_of(table, name)
         if _is_index(column):
             found.append(
-                f"Column {name!r} counts the rows, which says nothing about new ones; leave it out with "
-                f"--ignore {shlex.quote(name)} unless their order is meant."
+                f"Column {name!r} counts the rows, so it will not generalise; leave it out with "
+                f"--ignore {shlex.quote(name)} unless the order of the rows has a meaning."
             )
         if not _is_text(column.type):
             continue

@@ -1,6 +1,5 @@
-"""``nae doctor``: show versions and devices, and which extras are missing."""
+"""``nae doctor``: show versions and engines, and which extras are missing."""
 
-import importlib.util
 import json
 import os
 import platform
@@ -9,15 +8,14 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from nae import __version__
-from nae._optional import require
 from nae.cli.console import make_table, out
+from nae.cli.engines import engine_facts
 from nae.cli.options import Json
-from nae.native import best_instructions, reason
 
 __all__ = ["doctor"]
 
 _DISTRIBUTION = "neural-additive-experts"
-_EXTRAS = ("train", "plots", "plotly", "cli", "serve", "export", "fast", "mlflow", "tune", "scale")
+_EXTRAS = ("train", "gpu", "plots", "plotly", "cli", "serve", "export", "fast", "mlflow", "tune", "scale")
 
 
 @dataclass(frozen=True)
@@ -28,9 +26,9 @@ class _Package:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Show the installed versions, the devices, and which extras are missing."""
+    """Show the installed versions, what trains on this machine, and which extras are missing."""
     packages = _packages()
-    devices, core = _devices(), _native_core()
+    engines = asdict(engine_facts())
     missing = sorted({package.extra for package in packages if package.version is None})
     console = out()
     if as_json:
@@ -39,16 +37,16 @@ def doctor(as_json: Json = False) -> None:
             "python": platform.python_version(),
             "platform": platform.platform(),
             "cpus": os.cpu_count(),
-            "devices": devices,
-            "native_core": core,
+            "engines": engines,
             "packages": [asdict(package) for package in packages],
             "missing_extras": missing,
         }
         console.print(json.dumps(content), soft_wrap=True)
         return
     console.print(f"nae {__version__} on Python {platform.python_version()} ({sys.executable})", soft_wrap=True)
-    console.print(f"{platform.platform()}, {os.cpu_count()} cores; {', '.join(devices)}", soft_wrap=True)
-    console.print(core, soft_wrap=True)
+    console.print(f"{platform.platform()}, {os.cpu_count()} cores", soft_wrap=True)
+    for sentence in engines.values():
+        console.print(sentence, soft_wrap=True, markup=False)
     table = make_table("Packages", "package", "version", "extra")
     for package in packages:
         table.add_row(package.name, package.version or "missing", package.extra)
@@ -82,17 +80,3 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def _devices() -> list[str]:
-    if importlib.util.find_spec("torch") is None:
-        return ["no torch: models predict and explain, but cannot be trained"]
-    torch = require("torch", extra="train")
-    if not torch.cuda.is_available():
-        return ["no CUDA device: training runs on the CPU"]
-    return [f"CUDA: {torch.cuda.get_device_name(i)}" for i in range(torch.cuda.device_count())]
-
-
-def _native_core() -> str:
-    """Return a sentence that says whether the native core can be used, and if not, why."""
-    return reason() or f"the native core is built and uses {best_instructions()} instructions"

@@ -1,4 +1,4 @@
-"""``nae fit``: from a table to a model file and a first opinion about it."""
+"""``nae fit``: fit a model to a table, write it to a file, and print how good it is."""
 
 import shlex
 from dataclasses import replace
@@ -47,54 +47,56 @@ def fit(
     *,
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)],
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="The model file; the table's name with .nae unless given.")
+        str | None, typer.Option("--output", "-o", help="The model file. Default: the table's name with .nae.")
     ] = None,
     task: Annotated[Task, typer.Option(help="Predict numbers or classes; auto looks at the column.")] = Task.auto,
     loss: Annotated[str | None, typer.Option(help="Loss of a regression: squared, poisson, gamma, …")] = None,
     positive_class: Annotated[
-        str | None, typer.Option(help="The class, of two, that scores and explanations speak for; the last by name.")
+        str | None,
+        typer.Option(
+            help="For two classes: the one that scores and explanations speak for. Default: the last by name."
+        ),
     ] = None,
     additivity: Annotated[
-        str | None, typer.Option(help="How additive: 0 to 1, where 1 is an additive model, or auto.")
+        str | None, typer.Option(help="Required additivity from 0 to 1 (1 is an additive model), or auto.")
     ] = None,
+    effort: Annotated[str, typer.Option(help="Time spent on accuracy: quick, normal or best.")] = Recipe.effort,
     members: Annotated[
-        int | None, typer.Option(help=f"Models that are averaged. Default: {NUMBERS.n_members}.")
+        int | None, typer.Option(help=f"Number of networks that are averaged. Default: {NUMBERS.n_members}.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Most passes over the rows.")] = None,
-    time_limit: Annotated[str | None, typer.Option(help="Most time to train, such as 90s, 5m or 1h30m.")] = None,
-    test_size: Annotated[
-        float, typer.Option(help="Share of the rows kept apart to measure quality.")
-    ] = Recipe.test_size,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Largest number of passes over the rows.")] = None,
+    time_limit: Annotated[str | None, typer.Option(help="Longest time to train, such as 90s, 5m or 1h30m.")] = None,
+    test_size: Annotated[float, typer.Option(help="Share of the rows kept for testing.")] = Recipe.test_size,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out. May be repeated.")] = None,
     category: Annotated[
-        list[str] | None, typer.Option(help="A column of numbers that are categories; may be repeated.")
+        list[str] | None, typer.Option(help="A column of numbers that are categories. May be repeated.")
     ] = None,
     offset: OffsetColumns = None,
     weight: WeightColumn = None,
     class_weight: Annotated[
         list[str] | None,
-        typer.Option(help="What classes count for: balanced, or such as yes=3; may be repeated."),
+        typer.Option(help="Class weights: balanced, or CLASS=WEIGHT such as yes=3. May be repeated."),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads to train with.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     on_bad_rows: OnBadRows = "error",
-    cache: Annotated[str | None, typer.Option(help="Folder for the cache of a table read in pieces.")] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Read a single file in pieces, too.")] = False,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same split and the same model.")] = 0,
+    cache: Annotated[str | None, typer.Option(help="Folder for the cache of a table that is read in pieces.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Read a single small file in pieces, too.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed of the split and the model.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = Recipe.device,
     engine: Annotated[str, typer.Option(help="auto, native or torch.")] = Recipe.engine,
     ray: Annotated[
-        str | None, typer.Option(help="Train with a Ray cluster: its address; this machine without one.")
+        str | None, typer.Option(help="Train on the Ray cluster at this address; without an address, on this machine.")
     ] = None,
     by: Annotated[
-        Share, typer.Option(help="What a cluster shares out: all rows of the files, or the members of one table.")
+        Share, typer.Option(help="What a cluster distributes: the rows of the files, or the members of the model.")
     ] = Share.rows,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Fit a model to a table and write it to a file.
 
-    The rows are split by chance into training and test rows; while training, each member validates on rows of its own.
-    Ctrl-C ends training and keeps the best model so far. A file beyond a gigabyte, several files, a pattern or a folder
-    are read in pieces and need not fit in memory.
+    The rows are split at random into training and test rows. Each member is validated on training rows of its own.
+    Ctrl-C ends training and keeps the best model so far. Several files, a pattern, a folder or a file larger than a
+    gigabyte are read in pieces and need not fit in memory.
     """
     path = _model_path(data, output)
     recipe = Recipe(
@@ -102,6 +104,7 @@ def fit(
         loss=loss,
         positive_class=positive_class,
         additivity=parse_additivity(additivity),
+        effort=effort,
         n_members=members,
         max_epochs=epochs,
         time_limit=None if time_limit is None else parse_duration(time_limit),
@@ -117,11 +120,13 @@ def fit(
         cluster=ray,
     )
     if by is Share.members and (ray is None or stream or is_streamed(data)):
-        raise ConfigError("--by members needs --ray and one table that fits in memory; leave it out to share out rows.")
+        raise ConfigError(
+            "--by members needs --ray and one table that fits in memory; without it, rows are distributed."
+        )
     if ray is not None and (on_bad_rows != "error" or cache is not None):
         raise ConfigError("--on-bad-rows and --cache are for tables read on this machine; leave them out with --ray.")
     if ray is not None and by is Share.rows and (recipe.test_size != Recipe.test_size or device != Recipe.device):
-        raise ConfigError("--test-size and --device have no effect where a cluster shares out rows; leave them out.")
+        raise ConfigError("--test-size and --device have no effect if a cluster distributes rows; leave them out.")
     model: Any
     if ray is not None and by is Share.rows:
         from nae.cli.cluster import fit_on_cluster
@@ -142,7 +147,7 @@ def fit(
 
 
 def fit_table(table: pa.Table, target: str, recipe: Recipe) -> "NAEClassifier | NAERegressor":
-    """Fit, measure and describe a model of a table; what is said goes to the terminal."""
+    """Fit a model to a table, measure and describe it; remarks go to the terminal."""
     name = find_column(target, table, role="target column")
     beside = find_beside(table, recipe.beside.offset, recipe.beside.weight)
     features = [column for column in table.column_names if column not in (name, *beside.names)]
@@ -198,7 +203,7 @@ def _model_path(data: list[str], output: str | None) -> Path:
     check_folder(str(path))
     if path.is_dir():
         raise ConfigError(f"A model must be written to a file; {path} is a folder.")
-    if path.exists():  # else it is none of the files, whose pattern may stand for many
+    if path.exists():  # a pattern may match many files, none of which is the model
         check_apart(str(path), find_paths(data) if is_streamed(data) else data)
     return path
 
@@ -209,7 +214,7 @@ def _describe(table: pa.Table, features: list[str], n_without: int, split: Split
         say(f"left out, without a target: {counted(n_without, 'row')}.")
     for remark in remarks(table, features):
         say(f"note: {remark}")
-    say(f"{counted(len(split.training), 'row')} to train and validate on, {len(split.test):,} kept apart to test.")
+    say(f"{counted(len(split.training), 'row')} to train and validate on, {len(split.test):,} kept for testing.")
 
 
 def _say_what_next(path: Path, data: list[str]) -> None:

@@ -53,7 +53,7 @@ def predict(
     """Predict every row of a table, or of many files into a folder.
 
     Several tables are predicted into a folder, one output per table. If the command is run again, it keeps existing
-    outputs; delete them to predict anew.
+    outputs; delete them to predict again.
     """
     is_many = is_streamed(data) or output.endswith("/") or Path(output).is_dir()
     if not is_many:

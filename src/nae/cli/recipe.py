@@ -1,4 +1,4 @@
-"""What the commands that fit share: the recipe of the command line, and what is predicted."""
+"""What the commands that fit share: the options as one value, and the choice between numbers and classes."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Recipe", "Share", "Task", "check_loss", "check_positive_class", "choose_task", "make_estimator"]
 
-_FEW_CLASSES = 0.5  # more different texts than this share of the rows are names, not classes
+_FEW_CLASSES = 0.5  # if more than this share of the rows are different texts, they are names and not classes
 
 
 class Task(StrEnum):
-    """What is predicted."""
+    """The kind of target."""
 
     auto = "auto"
     regression = "regression"
@@ -28,7 +28,7 @@ class Task(StrEnum):
 
 
 class Share(StrEnum):
-    """What the workers of a cluster share out."""
+    """What is distributed over the workers of a cluster."""
 
     rows = "rows"
     members = "members"
@@ -36,19 +36,20 @@ class Share(StrEnum):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to fit: what the command line said, as values."""
+    """How to fit: the options of the command line as values."""
 
     task: Task = Task.auto
     loss: str | None = None
     positive_class: str | None = None
     additivity: float | str | None = None
+    effort: str = Parameters.effort
     n_members: int | None = None
     max_epochs: int | None = None
     time_limit: float | None = None
     test_size: float = 0.2
     categories: tuple[str, ...] = ()
     beside: Beside = field(default_factory=Beside)
-    """Columns of the offset and of the weights, as the command line names them."""
+    """The columns of offset and weights, as named on the command line."""
     class_weight: str | dict[str, float] | None = None
     n_jobs: int | None = None
     seed: int = 0
@@ -56,13 +57,13 @@ class Recipe:
     engine: str = Parameters.engine
     is_quiet: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
-    """Further parameters of the estimator, as a search found them."""
+    """Further parameters of the estimator, found by a search."""
     cluster: str | None = None
-    """Address of the Ray whose jobs train the members; None trains them here."""
+    """Address of the Ray cluster whose jobs train the members. If None, this process trains them."""
 
 
 def choose_task(task: Task, column: pa.ChunkedArray, name: str) -> tuple[bool, str]:
-    """Return whether classes are predicted, and why."""
+    """Return whether classes are predicted, and the reason."""
     kind, n_different = column.type, len(column.drop_null().unique())
     is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
     if n_different == 0:
@@ -91,7 +92,7 @@ def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
 
 
 def check_loss(recipe: Recipe, *, is_classes: bool) -> None:
-    """Complain about a loss where classes are predicted, and about their weights where they are not."""
+    """Raise an error for a loss if classes are predicted, and for class weights if numbers are."""
     if is_classes and recipe.loss is not None:
         raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
     if not is_classes and recipe.class_weight is not None:
@@ -99,7 +100,7 @@ def check_loss(recipe: Recipe, *, is_classes: bool) -> None:
 
 
 def check_positive_class(recipe: Recipe, *, is_classes: bool) -> None:
-    """Complain about a positive class where numbers are predicted."""
+    """Raise an error for a positive class if numbers are predicted."""
     if not is_classes and recipe.positive_class is not None:
         raise ConfigError(
             f"--positive-class is for two classes; numbers are predicted here, got {recipe.positive_class!r}."
@@ -114,6 +115,7 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
     check_positive_class(recipe, is_classes=is_classes)
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
+        "effort": recipe.effort,
         "n_members": recipe.n_members,
         "device": recipe.device,
         "engine": recipe.engine,

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from nae._typing import AnyArray, Array
@@ -13,7 +12,17 @@ from nae.encoding.kinds import FeatureTypes
 from nae.estimators.base import NAEEstimator
 from nae.estimators.docstrings import documented
 from nae.estimators.targets import ClassTarget, Target
-from nae.parameters import ClassParameters, Device, Encoder, EngineName, Gate, Normalization, Parameters, Variant
+from nae.parameters import (
+    ClassParameters,
+    Device,
+    EffortName,
+    Encoder,
+    EngineName,
+    Gate,
+    Normalization,
+    Parameters,
+    Variant,
+)
 from nae.quality import check_offset
 
 __all__ = ["NAEClassifier"]
@@ -69,7 +78,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         gate: Gate = "auto",
         n_experts: int | None = None,
         n_active: int | None = None,
-        n_members: int = 8,
+        effort: EffortName = "normal",
+        n_members: int | None = None,
         n_knots: int | None = None,
         n_ramps: int | None = None,
         n_blocks: int = 2,
@@ -132,6 +142,8 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
 
         ``nae.quality.measure`` has more measures.
         """
+        from sklearn.metrics import accuracy_score
+
         check_is_fitted(self)
         check_offset(self.model_, offset)
         return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))

@@ -1,34 +1,31 @@
 """Fitting: train a network on prepared rows, and tabulate it."""
 
-import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from nae._processes import count_threads
 from nae._typing import BoolArray
 from nae.encoding import Cells, Feature, Number
 from nae.engines import make_engine
-from nae.errors import ConfigError, DataError
+from nae.errors import DataError
 from nae.estimators.given import State
 from nae.estimators.prepared import Prepared
+from nae.estimators.threads import one_blas_thread, read_threads
 from nae.explanation.statistics import remember
 from nae.links import link_named
 from nae.network import START, Network, draw_network
 from nae.tables.model import TableModel
-from nae.training import History, Job, Loss, train
+from nae.training import History, Job, train
 from nae.training.assemble import Scale, assemble, padded_slots
 from nae.training.checkpoint import Checkpoints
 from nae.training.data import own_folds
 from nae.training.start import fit_start
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["Fitted", "Run", "fit_model", "read_threads"]
+__all__ = ["Fitted", "Run", "fit_model"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,41 +50,14 @@ class Run:
 
 
 def fit_model(prepared: Prepared, run: Run) -> Fitted:
-    """Train a model on prepared rows. A constant target takes one epoch, whose tables are multiplied by 0.
-
-    Products of matrices take one thread: with another number of threads they would end in other last digits.
-    """
+    """Train a model on prepared rows. A constant target takes one epoch, whose tables are multiplied by 0."""
     n_threads = read_threads(run.n_jobs)
-    with threadpool_limits(1, "blas"):
-        return _fit(prepared, run, n_threads)
-
-
-def read_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for ``n_jobs``; negative numbers count from all processors, as in joblib."""
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ConfigError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
-    if n_jobs is None:
-        return count_threads()
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
-
-
-def _fit(prepared: Prepared, run: Run, n_threads: int) -> Fitted:
-    task, settings, schema = prepared.task, prepared.settings, prepared.schema
+    task, settings = prepared.task, prepared.settings
     is_constant = not task.scale.spread.any()
     config = replace(settings.training, max_epochs=1) if is_constant else settings.training
     random = np.random.default_rng(prepared.seed)
-    network = draw_network(
-        settings.network,
-        prepared.inputs,
-        len(task.outputs),
-        random=random,
-        dtype=settings.dtype,
-        constant=np.array([feature.is_constant for feature in schema.features]),
-    )
-    if prepared.state is not None:
-        network = _with_state(network, prepared.state)
-    elif settings.has_start and not is_constant and run.workers.count == 1:
-        network = _begin(network, prepared, task.loss, config.n_folds)
+    with one_blas_thread():
+        network = _make_network(prepared, random, has_start=not is_constant and run.workers.count == 1)
     rows, validation = prepared.source, prepared.validation
     job = Job(network, rows, validation, task.loss, config, random, run.workers, n_threads)
     with closing(make_engine(prepared.place, job)) as engine:
@@ -102,10 +72,27 @@ def _fit(prepared: Prepared, run: Run, n_threads: int) -> Fitted:
         network = engine.network
     if is_constant:
         history.stopped = "the target is constant"
-    model = _tabulate(network, prepared)
+    with one_blas_thread():
+        model = _tabulate(network, prepared)
     is_exact = network.encoder.has_exact_tables
     error = 0.0 if is_exact else _table_error(network, model, prepared.cells, task.scale)
     return Fitted(model, history, dict(network.arrays), error)
+
+
+def _make_network(prepared: Prepared, random: np.random.Generator, *, has_start: bool) -> Network:
+    """Return the network at the start: random, of the fit before, or beside an additive model of a small table."""
+    settings = prepared.settings
+    network = draw_network(
+        settings.network,
+        prepared.inputs,
+        len(prepared.task.outputs),
+        random=random,
+        dtype=settings.dtype,
+        constant=np.array([feature.is_constant for feature in prepared.schema.features]),
+    )
+    if prepared.state is not None:
+        return _with_state(network, prepared.state)
+    return _begin(network, prepared) if settings.has_start and has_start else network
 
 
 def _tabulate(network: Network, prepared: Prepared) -> TableModel:
@@ -138,12 +125,13 @@ def _with_state(network: Network, state: State) -> Network:
     return network.with_arrays({name: state[name] for name in shapes})
 
 
-def _begin(network: Network, prepared: Prepared, loss: Loss, n_folds: int | None) -> Network:
+def _begin(network: Network, prepared: Prepared) -> Network:
     """Let training start at a penalised additive model, if there are held-out rows to choose its penalties by."""
     rows, n_members = prepared.source.whole(), network.config.n_members
     if rows is None or (rows.fold is None and prepared.validation is None):
         return network
-    own_fold = own_folds(n_members, n_folds)
+    own_fold = own_folds(n_members, prepared.settings.n_folds)
+    loss = prepared.task.loss
     return network.begin_at(fit_start(rows, prepared.schema, loss, own_fold=own_fold, n_slots=network.n_slots))
 
 

@@ -12,6 +12,7 @@ from nae.estimators.given import Given, State
 from nae.estimators.path import PathPoint, Train, fit_path
 from nae.estimators.prepared import Prepared, prepare_table
 from nae.estimators.reading import Expected, read_callbacks
+from nae.estimators.threads import one_blas_thread
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
 from nae.tables.summary import AdditivityEntry, TrainingSummary
@@ -49,7 +50,9 @@ def learn(
     parameters = given.parameters
     run = Run(parameters.n_jobs, read_callbacks(parameters.callbacks), bool(parameters.verbose), workers, checkpoints)
     if not isinstance(given.X, Scan):
-        return _learn(given, prepare_table(given), run, train)
+        with one_blas_thread():
+            prepared = prepare_table(given)
+        return _learn(given, prepared, run, train)
     from nae.estimators.streaming import WithSchema, prepare_scan
 
     schema = None if checkpoints is None else WithSchema.schema_in(checkpoints)
@@ -63,10 +66,11 @@ def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
     """Train on prepared rows, and make of the tables the model that is kept."""
     task, parameters = prepared.task, given.parameters
     fitted, path = _train(prepared, run, train, is_path=parameters.additivity == "auto")
-    balanced = balance(
-        fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
-    )
-    model = replace(balanced, training=_summarise(given, prepared, replace(fitted, model=balanced)))
+    with one_blas_thread():
+        balanced = balance(
+            fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
+        )
+        model = replace(balanced, training=_summarise(given, prepared, replace(fitted, model=balanced)))
     return Learned(
         model.for_class(task.positive) if task.positive else model,
         fitted.history,

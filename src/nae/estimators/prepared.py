@@ -122,7 +122,7 @@ def prepare_table(given: Given) -> Prepared:
         known = [len(training) - int(is_missing(array).sum()) for array in training.columns.arrays]
         warn_of_names(schema.features, known)
         warn_of_rounding(rounded_numbers(schema.features, training.columns))
-    n_members = given.parameters.n_members
+    n_members = settings.network.n_members
     origin = Origin(
         expected,
         target_names=names_of(given.y, features=expected.names),

@@ -15,6 +15,7 @@ from nae.estimators.docstrings import documented
 from nae.estimators.targets import NumberTarget, Target
 from nae.parameters import (
     Device,
+    EffortName,
     Encoder,
     EngineName,
     Gate,
@@ -75,7 +76,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         gate: Gate = "auto",
         n_experts: int | None = None,
         n_active: int | None = None,
-        n_members: int = 8,
+        effort: EffortName = "normal",
+        n_members: int | None = None,
         n_knots: int | None = None,
         n_ramps: int | None = None,
         n_blocks: int = 2,

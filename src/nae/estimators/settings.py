@@ -8,7 +8,7 @@ import numpy as np
 from nae.errors import ConfigError
 from nae.network import NetworkConfig
 from nae.parameters import Parameters
-from nae.recipes import CLASSES, NUMBERS, PAPER, VARIANTS, Recipe
+from nae.recipes import CLASSES, EFFORTS, NUMBERS, PAPER, VARIANTS, Recipe
 from nae.training import TrainingConfig
 
 __all__ = ["Settings", "count_folds", "resolve"]
@@ -68,7 +68,8 @@ def resolve(
     ``total`` is the weight of the rows, or None if weights are not whole. Whole weights mean repetition, so the total
     decides which tables are small; other weights are only relative.
     """
-    recipe = PAPER if params.encoder == "mlp" else CLASSES if is_classes else NUMBERS
+    kind = PAPER if params.encoder == "mlp" else CLASSES if is_classes else NUMBERS
+    recipe = EFFORTS[params.effort].apply(kind)
     n_counted = n_rows if total is None else int(total)
     if n_counted > recipe.small_rows:
         n_counted = max(n_rows, recipe.small_rows + 1)
@@ -151,7 +152,7 @@ class _Case:
             routing=variant["routing"] if has_noise or variant["routing"] != "gumbel" else "softmax",
             n_experts=n_experts,
             n_active=n_active,
-            n_members=params.n_members,
+            n_members=params.n_members or recipe.n_members,
             n_blocks=params.n_blocks,
             hidden_dim=params.hidden_dim or hidden_dim,
             gate_rank=params.gate_rank,

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["ClassTarget", "NumberTarget", "Target"]
 
 _OPTIONS = {"quantile": "quantile", "huber": "huber_delta", "tweedie": "tweedie_power"}  # by loss, its parameter
+_LEVELS = (1e-8, 1e30)  # of targets whose loss is a count or an amount: single precision and the start hold these
+_GROWS_WITH_Y, _SMALL = ("poisson", "tweedie"), 1e-3  # their losses, and so their gradients, shrink with y
+_LEAST = 1e-150  # squares of smaller numbers are not held exactly, or are zero
 _ROUNDING = (
     4 * np.finfo(np.float64).eps
 )  # relative rounding error of a difference; less spread than this counts as none
@@ -75,7 +78,7 @@ class NumberTarget(Target):
         base = np.zeros_like(values) if shift is None else shift
         kept = weight > 0
         moments = TargetMoments.of(values[kept], base[kept], weight[kept])
-        scale = _scale(moments, is_scaled=loss.is_scaled)
+        scale = _scale(moments, loss)
         if loss.name in ROBUST:
             rest = (values[kept] - base[kept]).T
             scale = _robust(scale, [robust_scale(column, weight[kept]) for column in rest])
@@ -92,7 +95,7 @@ class NumberTarget(Target):
         check_domain(survey.least, loss.domain)
         if survey.target is None:
             raise DataError("A regression needs a target of numbers; the scan has none.")
-        scale = _scale(survey.target, is_scaled=loss.is_scaled)
+        scale = _scale(survey.target, loss)
         if loss.name in ROBUST:
             scale = _robust(scale, [robust_scale(*values.distribution()) for values in survey.target_values])
         return Task(loss, scale, roles.target)
@@ -204,12 +207,28 @@ def _check_discrete(labels: AnyArray) -> None:
         raise DataError(f"{error} For numbers, use NAERegressor.") from None
 
 
-def _scale(moments: TargetMoments, *, is_scaled: bool) -> Scale:
+def _scale(moments: TargetMoments, loss: Loss) -> Scale:
     """Return the centre and the spread of the score. The spread is 0 if the target is constant."""
     spread = np.sqrt(moments.variance)
     is_constant = spread <= _ROUNDING * moments.size
-    if is_scaled:
+    if loss.is_scaled:
+        if ((moments.size > 0) & (moments.size < _LEAST)).any():
+            raise DataError(
+                f"y must be 0 in all rows, or have a mean size of at least {_LEAST:g}; got {moments.size.min():g}. "
+                "Multiply y by a constant."
+            )
         return Scale(moments.mean, np.where(is_constant, 0.0, spread), moments.base)
+    low, high = _LEVELS
+    if ((moments.level > 0) & ((moments.level < low) | (moments.level > high))).any():
+        raise DataError(
+            f"With this loss, the mean of y must be 0, or lie in [{low:g}, {high:g}]; got {moments.level.max():g}. "
+            "Multiply y by a constant."
+        )
+    if loss.name in _GROWS_WITH_Y and 0 < moments.level.min() < _SMALL:
+        warn(
+            f"The mean of y is {moments.level.min():.3g}; with loss={loss.name!r}, numbers below {_SMALL:g} are "
+            "learned slowly or not at all. Multiply y by a constant, and divide the predictions by it."
+        )
     # With a log link, a constant prediction needs a constant offset, too, whose mean is then that of its exponentials.
     is_constant &= np.isclose(moments.log_exposure, moments.level - moments.mean)
     return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))

@@ -18,7 +18,7 @@ from nae.encoding.cells import Cells
 from nae.errors import ConfigError, UserError
 from nae.explanation.grid import Axis, make_axis, make_line, row_counts
 from nae.explanation.reference import require_statistics
-from nae.explanation.serial import Serial, make_frame
+from nae.explanation.serial import Column, Serial, make_frame
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 
@@ -75,13 +75,13 @@ class InteractionExplanation(Serial):
         """Return a data frame, one row per point of the grid and output."""
         total, pure = self.total, self.pure
         places = np.indices(total.shape).reshape(total.ndim, -1)
-        columns: dict[str, Any] = {
+        columns: dict[str, Column] = {
             axis.name: [axis.labels[i] for i in place] for axis, place in zip(self.axes, places, strict=False)
         }
         columns["output"] = [self.outputs[i] for i in places[-1]]
         for axis, part in zip(self.axes, self.contributions, strict=True):
             columns[f"contribution of {axis.name}"] = part.ravel()
-        return make_frame(columns | {"total": total.ravel(), "pure": pure.ravel()}, backend)
+        return make_frame({**columns, "total": total.ravel(), "pure": pure.ravel()}, backend)
 
 
 def explain_interaction(
@@ -209,8 +209,8 @@ def _note(model: TableModel, isolation: str, *, has_rows: bool) -> str:
             if model.gate.is_additive
             else " A deep gate is not a sum over features, so this is only one slice of it."
         )
-        return f"Only the named features' gate terms, without bias and own term.{exact}"
+        return f"The gate has only the terms of the named features, without its bias and the own term.{exact}"
     if not model.gate.is_additive:
         whence = "the given rows" if has_rows else "their training frequencies, independently"
-        return f"A deep gate: averaged over {_DRAWS} contexts of the other features, drawn from {whence}; not exact."
+        return f"Not exact (deep gate): averaged over {_DRAWS} contexts of the other features, drawn from {whence}."
     return "Exact, with all other features' gate terms held at their training mean."

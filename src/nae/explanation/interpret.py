@@ -24,7 +24,7 @@ class InterpretView:
         return data_of(self, key)
 
     def visualize(self, key: int | None = None) -> Any:
-        """Return a plotly figure of one entry (a feature, or a row), or of the overview; None where there is none."""
+        """Return a plotly figure of one entry (a feature, or a row), or of the overview; None if there is none."""
         from nae.interop.interpret import figure_of
 
         return figure_of(self, key)

@@ -18,7 +18,7 @@ from nae.explanation.interpret import InterpretView
 from nae.explanation.own import own_effects
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
-from nae.explanation.serial import Serial, make_frame
+from nae.explanation.serial import Column, Serial, make_frame
 from nae.quality import check_offset
 from nae.tables.model import TableModel
 
@@ -144,7 +144,7 @@ class LocalExplanation(InterpretView, Serial):
 
         return to_shap(self, output)
 
-    def _feature_columns(self) -> dict[str, Any]:
+    def _feature_columns(self) -> dict[str, Column]:
         n_rows, n_features, n_outputs = self.values.shape
         shown = [_shown(column) for column in self.columns]
         pairs = [(row, feature) for row in range(n_rows) for feature in range(n_features)]
@@ -161,7 +161,7 @@ class LocalExplanation(InterpretView, Serial):
             "shift": flat["shift"],
         }
 
-    def _cause_columns(self) -> dict[str, Any]:
+    def _cause_columns(self) -> dict[str, Column]:
         n_rows, n_features, n_outputs, n_causes = self.parts.shape
         row, feature, output, _ = np.indices((n_rows, n_features, n_outputs, n_causes + 1)).reshape(4, -1)
         causes = np.concatenate([self.causes, np.full((*self.rest.shape, 1), -1)], axis=-1).ravel()

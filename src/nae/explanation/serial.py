@@ -1,10 +1,10 @@
 """Convert explanations to JSON and back, and to data frames."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from nae._optional import require
 from nae._typing import AnyArray
 from nae.errors import ConfigError, FormatError
 
-__all__ = ["FORMAT", "Serial", "make_frame"]
+__all__ = ["FORMAT", "Column", "Serial", "make_frame"]
+
+Column: TypeAlias = AnyArray | Sequence[object]  # of a data frame
 
 FORMAT = 1  # the version of the JSON form; raise it if an older reader would misread a change
 
@@ -50,7 +52,7 @@ class Serial:
         return cls.from_dict(json.loads(text))
 
 
-def make_frame(columns: Mapping[str, Any], backend: Any) -> Any:
+def make_frame(columns: Mapping[str, Column], backend: Any) -> Any:
     """Return columns as a data frame of pandas or polars."""
     if backend not in ("pandas", "polars"):
         raise ConfigError(f"backend must be 'pandas' or 'polars'; got {backend!r}.")

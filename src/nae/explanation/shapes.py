@@ -1,7 +1,7 @@
 """The global explanation: the effect of each feature at each value, computed from the tables and statistics."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from nae.explanation.interpret import InterpretView
 from nae.explanation.own import additive_share, weighted_share
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, require_statistics
-from nae.explanation.serial import Serial, make_frame
+from nae.explanation.serial import Column, Serial, make_frame
 from nae.tables.model import TableModel
 from nae.tables.statistics import QUANTILES
 
@@ -141,8 +141,8 @@ class GlobalExplanation(InterpretView, Serial):
         columns = self._value_columns() if level == "values" else self._feature_columns()
         return make_frame(columns, backend)
 
-    def _value_columns(self) -> dict[str, Any]:
-        columns: dict[str, list[Any]] = {
+    def _value_columns(self) -> Mapping[str, Column]:
+        columns: dict[str, list[object]] = {
             key: [] for key in ("feature", "value", "role", "number", "output", "weight", "mean", "lower", "upper")
         }
         for level in self.quantile_levels:
@@ -158,7 +158,7 @@ class GlobalExplanation(InterpretView, Serial):
                         columns[key].append(float(item) if isinstance(item, np.floating) else item)
         return columns
 
-    def _feature_columns(self) -> dict[str, Any]:
+    def _feature_columns(self) -> Mapping[str, Column]:
         rows = [(shape, o) for shape in self.features for o in range(len(self.outputs))]
         return {
             "feature": [shape.name for shape, _ in rows],

@@ -39,7 +39,7 @@ def array(name: str, values: AnyArray, tail: str) -> str:
 
 
 def literal(value: float, digits: int) -> str:
-    """Return a number with so many digits, as C writes it."""
+    """Return a number as a C literal with the given number of digits."""
     text = f"{value:.{digits}g}"
     return text if "." in text or "e" in text else f"{text}.0"
 

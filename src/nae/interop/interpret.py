@@ -57,7 +57,7 @@ def figure_of(explanation: Any, key: int | None) -> Any:
     return _figure_of_outputs(explanation, feature)
 
 
-def _global_columns(explanation: GlobalExplanation) -> dict[str, Any]:
+def _global_columns(explanation: GlobalExplanation) -> dict[str, list[Any]]:
     features = explanation.features
     return {
         "Name": [feature.name for feature in features],
@@ -68,9 +68,9 @@ def _global_columns(explanation: GlobalExplanation) -> dict[str, Any]:
     }
 
 
-def _local_columns(explanation: LocalExplanation) -> dict[str, Any]:
+def _local_columns(explanation: LocalExplanation) -> dict[str, list[Any]]:
     perf = [_perf(explanation, row) for row in range(len(explanation))]
-    columns: dict[str, Any] = {
+    columns = {
         "Predicted": [one["predicted"] for one in perf],
         "Actual": [one["actual"] for one in perf],
         "PrScore": [one["predicted_score"] for one in perf],

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-__all__ = ["SOURCES", "build", "compiler", "is_current", "main", "try_build"]
+__all__ = ["SOURCES", "build", "compile_parts", "compiler", "is_current", "main", "try_build"]
 
 SOURCES = Path(__file__).parent / "cpp"
 _KERNELS = "kernels.cpp"  # compiled once for each set of instructions; every other file once
@@ -66,30 +66,42 @@ def _digest() -> str:
 
 def build(command: str, *, to: Path, flags: Sequence[str] = ()) -> None:
     """Compile and link the core with ``flags`` and ``$LDFLAGS``; a CalledProcessError carries the compiler's words."""
-    # clang-cl is clang: in this mode, it takes the same options as everywhere else.
-    driver = [command, "--driver-mode=g++"] if Path(command).stem == "clang-cl" else [command]
     with tempfile.TemporaryDirectory() as place:
-        parts = _parts(flags)
-        objects = [str(Path(place) / f"{name}.o") for name in parts]
-        calls = [[*driver, *part, "-o", made] for part, made in zip(parts.values(), objects, strict=True)]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_run, calls))
+        objects = compile_parts(command, Path(place), flags=flags)
         made = Path(place) / to.name
-        _run([*driver, *_LINK, *flags, *objects, *shlex.split(os.environ.get("LDFLAGS", "")), "-o", str(made)])
+        linked = [*_LINK, *flags, *map(str, objects), *shlex.split(os.environ.get("LDFLAGS", ""))]
+        _run([*_driver(command), *linked, "-o", str(made)])
         beside = to.with_suffix(".new")
         shutil.copyfile(made, beside)
         beside.replace(to)  # whoever has the old one loaded keeps it
 
 
-def _parts(flags: Sequence[str]) -> dict[str, list[str]]:
+def compile_parts(command: str, place: Path, *, flags: Sequence[str] = (), is_portable: bool = False) -> list[Path]:
+    """Compile every source into ``place`` and return the objects; if ``is_portable``, leave out the x86-64 sets."""
+    parts = _parts(flags, is_portable=is_portable)
+    objects = [place / f"{name}.o" for name in parts]
+    calls = [[*_driver(command), *part, "-o", str(made)] for part, made in zip(parts.values(), objects, strict=True)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(_run, calls))
+    return objects
+
+
+def _driver(command: str) -> list[str]:
+    # clang-cl is clang: in this mode, it takes the same options as everywhere else.
+    return [command, "--driver-mode=g++"] if Path(command).stem == "clang-cl" else [command]
+
+
+def _parts(flags: Sequence[str], *, is_portable: bool) -> dict[str, list[str]]:
     """Return the arguments that compile each object."""
-    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    machine = platform.machine().lower()
+    is_x86 = machine in ("x86_64", "amd64") and not is_portable
     sets = {name: own for name, own in _SETS.items() if is_x86 or name == "portable"}
+    if machine in ("arm64", "aarch64"):  # all of them multiply and add in one instruction
+        sets["portable"] = ("-DNAE_BYTES=16", "-ffp-contract=fast")
+    shared = [*_COMMON, f"-DNAE_X86={int(is_x86)}", *flags]
     named = f'-DNAE_SOURCES="{_digest()}"'
-    return {
-        name: [*_COMMON, *own, *flags, f"-DNAE_SET={name}", "-c", str(SOURCES / _KERNELS)] for name, own in sets.items()
-    } | {
-        file.stem: [*_COMMON, "-ffp-contract=off", *flags, named, "-c", str(file)]
+    return {name: [*shared, *own, f"-DNAE_SET={name}", "-c", str(SOURCES / _KERNELS)] for name, own in sets.items()} | {
+        file.stem: [*shared, "-ffp-contract=off", named, "-c", str(file)]
         for file in sorted(SOURCES.glob("*.cpp"))
         if file.name != _KERNELS
     }

@@ -14,7 +14,7 @@ from nae.native.library import INSTRUCTIONS, CConfig, CInputs, CRows, library
 __all__ = ["BLOCKS", "GATES", "LOSSES", "ROUTINGS", "Core", "Inputs", "Shape", "Table", "Tensor", "Values"]
 
 GATES = ("additive", "low-rank", "deep", "diagonal")
-ROUTINGS = ("softmax", "equal")
+ROUTINGS = ("softmax", "equal", "gumbel")
 LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie", "logistic", "cross-entropy")
 BLOCKS = 7  # the number of the first block's first tensor; each block has four
 
@@ -55,6 +55,7 @@ class Shape:
     gate: str
     n_terms: int
     routing: str
+    temperature: float
     loss: str
     loss_option: float
     batch_size: int
@@ -157,6 +158,11 @@ class Core:
     def dial(self, state: tuple[float, float]) -> None:
         self._library.nae_set_dial(self._handle, *state)
 
+    @property
+    def noise_per_step(self) -> int:
+        """How far a step moves the counter of random numbers on."""
+        return int(self._library.nae_noise_per_step(self._handle))
+
     def train(self, table: Table, order: IntArray, *, first_step: int, rates: Sequence[float], noise: int) -> Array:
         """Take a step for every row of ``order`` (step, B) and return the losses before them, (step, M)."""
         given, steps = np.ascontiguousarray(order, dtype=np.int64), np.asarray(rates, dtype=np.float64)
@@ -252,6 +258,7 @@ def _config(shape: Shape, inputs: Inputs) -> CConfig:
         n_kept=shape.n_kept,
         has_dial=shape.dial_target is not None,
         loss_option=shape.loss_option,
+        temperature=shape.temperature,
         weight_decay=shape.weight_decay,
         variation=shape.variation,
         output=shape.output,

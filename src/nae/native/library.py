@@ -46,6 +46,7 @@ class CConfig(ctypes.Structure):
             (name, c_double)
             for name in (
                 "loss_option",
+                "temperature",
                 "weight_decay",
                 "variation",
                 "output",
@@ -87,7 +88,7 @@ class CRows(ctypes.Structure):
 
 
 _BUILD = "`python -m nae.native.build`"
-_ABI_VERSION = 1  # of cpp/abi.h
+_ABI_VERSION = 2  # of cpp/abi.h
 _ROWS, _CORE, _ARRAY = POINTER(CRows), c_void_p, c_void_p
 _FUNCTIONS = {
     "nae_abi_version": (c_int32, []),
@@ -100,6 +101,7 @@ _FUNCTIONS = {
     "nae_restart_mean": (None, [_CORE]),
     "nae_set_dial": (None, [_CORE, c_double, c_double]),
     "nae_get_dial": (None, [_CORE, POINTER(c_double), POINTER(c_double)]),
+    "nae_noise_per_step": (c_uint64, [_CORE]),
     "nae_train": (c_int32, [_CORE, _ROWS, _ARRAY, c_int64, c_int64, _ARRAY, c_uint64, _ARRAY]),
     "nae_gradients": (c_int32, [_CORE, _ROWS, _ARRAY, c_uint64, _ARRAY]),
     "nae_score": (c_int32, [_CORE, _ROWS, _ARRAY, _ARRAY, c_int32, _ARRAY]),

@@ -35,6 +35,9 @@ ADDITIONS = ("expert_weight", "expert_bias", "intercept")
 ROUTINGS: dict[str, type[Routing]] = {"softmax": SoftmaxRouting, "equal": EqualRouting, "gumbel": SoftmaxRouting}
 """The routing of the finished model, by that of training."""
 
+NOISY = ("gumbel",)
+"""Routings that draw random numbers in training."""
+
 _LEAST_VARIANCE = 1e-5  # is added to a variance before it divides
 
 
@@ -50,7 +53,7 @@ class Network:
     """(F,), False for features that never vary. They could still carry what others do to each other, so their experts
     stay at zero."""
     noise: int
-    """Where the random numbers of dropout begin."""
+    """Where the random numbers of dropout and of Gumbel noise begin."""
     arrays: Mapping[str, AnyArray]
     """The weights, the running moments of batch norms, and the start of a small table."""
 
@@ -80,6 +83,11 @@ class Network:
     def routing(self) -> Routing:
         """The routing of the finished model."""
         return ROUTINGS[self.config.routing](self.config.n_active)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether steps draw random numbers."""
+        return self.config.expert_dropout > 0 or self.config.routing in NOISY
 
     @property
     def expert_shape(self) -> tuple[int, int, int]:

@@ -168,16 +168,21 @@ def measure_rows(rows: MeasuredRows, *, n_resamples: int = 200, seed: int = 0) -
     rule, predicted = rows.baseline(), rows.predict()
     if n_resamples < 0:
         raise ConfigError(f"n_resamples must be at least 0; got {n_resamples}.")
-    given: dict[str, Any] = {
-        "baseline": rule,
-        "sample_weight": rows.weight,
-        "n_resamples": n_resamples,
-        "seed": seed,
-    }
-    if rows.model.classes:
-        return measure_classes(rows.codes, predicted, chosen=rows.model.choose(predicted), **given)
-    criterion, link = Criterion.of(rows.model.training), rows.model.link.name
-    return measure_numbers(rows.truth, predicted, criterion=criterion, offset=rows.offset, link=link, **given)
+    weight, model = rows.weight, rows.model
+    drawn = {"n_resamples": n_resamples, "seed": seed}
+    if model.classes:
+        chosen = model.choose(predicted)
+        return measure_classes(rows.codes, predicted, chosen=chosen, baseline=rule, sample_weight=weight, **drawn)
+    return measure_numbers(
+        rows.truth,
+        predicted,
+        criterion=Criterion.of(model.training),
+        baseline=rule,
+        sample_weight=weight,
+        offset=rows.offset,
+        link=model.link.name,
+        **drawn,
+    )
 
 
 def explained(model: Any, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None) -> float:

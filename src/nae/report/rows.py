@@ -82,7 +82,7 @@ def _numbers_of(rows: Columns, given: Sequence[int] | IntArray | None) -> IntArr
 def _beside(table: Columns, name: str, what: str) -> Array:
     names = table.names or ()
     if name not in names:
-        raise DataError(f"The {what} must be a column of the table; {name!r} is none.{did_you_mean(name, names)}")
+        raise DataError(f"The {what} must be a column of the table; {name!r} is not.{did_you_mean(name, names)}")
     return numbers(table.arrays[names.index(name)], name)
 
 
@@ -96,7 +96,7 @@ def _target_columns(model: TableModel, names: tuple[str, ...], target: str | Non
         return model.outputs if is_named else ()
     if target not in names:
         hint = did_you_mean(target, names) if names else " The table has no column names."
-        raise DataError(f"The target must be a column of the table; {target!r} is none.{hint}")
+        raise DataError(f"The target must be a column of the table; {target!r} is not.{hint}")
     if model.n_outputs > 1 and not model.classes:
         raise DataError(f"This model has {model.n_outputs} outputs; leave out target and name columns {model.outputs}.")
     return (target,)

@@ -101,7 +101,7 @@ def fit_ray(
 
 def fit_worker(config: dict[str, Any]) -> None:
     """Fit together with the other workers of a run, and leave the model or the error in its storage."""
-    torch = require("torch", extra="scale")
+    torch = require("torch", extra="gpu")
     from nae.engines.torch.together import Together
 
     train, workers = require("ray.train", extra="scale"), Together()

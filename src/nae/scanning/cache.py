@@ -117,7 +117,7 @@ def check_space(n_bytes: int, folder: str | None) -> None:
     """Raise an error if the disk has too little room."""
     where = folder or tempfile.gettempdir()
     if not os.path.isdir(where):  # noqa: PTH112 — a plain question about a plain name
-        raise DataError(f"cache_folder must be a folder that exists; {where} is none.")
+        raise DataError(f"cache_folder must be a folder that exists; {where} is not.")
     free = shutil.disk_usage(where).free
     if n_bytes + _SPARE > free:
         raise DataError(

@@ -11,6 +11,7 @@ from nae.encoding import Columns, read_table
 from nae.encoding.beside import check_offset, check_weight
 from nae.errors import DataError
 from nae.scanning.bad_rows import BadRows
+from nae.scanning.delimited import join_tables
 from nae.scanning.scan import RowBatch, Scan
 
 __all__ = ["Chunk", "Roles", "read_chunks"]
@@ -100,7 +101,7 @@ def _cut(batches: list[RowBatch], n_rows: int) -> tuple[list[RowBatch], list[Row
 
 
 def _chunk(batches: list[RowBatch], roles: Roles) -> Chunk:
-    table = pa.concat_tables([batch.table for batch in batches])
+    table = join_tables([batch.table for batch in batches])
     weight = np.ones(table.num_rows) if roles.weight is None else _floats(table.column(roles.weight))
     offset = None
     if roles.offset:

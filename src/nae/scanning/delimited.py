@@ -15,16 +15,18 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from nae._typing import IntArray
+from nae.encoding.columns import FIRST_ROUNDED
 from nae.errors import DataError
 from nae.scanning.bad_rows import BadRow
 from nae.scanning.dialect import encoding_of
 
-__all__ = ["DelimitedFile", "Handle", "first_text", "infer_types"]
+__all__ = ["DelimitedFile", "Handle", "first_text", "infer_types", "join_tables"]
 
 _BLOCK = 1 << 22  # bytes that are parsed at once
 _INFERENCE = 1 << 24  # bytes from which the types of the columns are inferred
 _BEGINNING = 1 << 20  # bytes from which encoding, delimiter and decimal point are inferred
 _PATIENCE = 5.0  # seconds
+_WHOLE = (pa.int64(), pa.uint64())  # types that hold whole numbers which floats do not
 
 Handle = Callable[[BadRow], None]
 
@@ -113,7 +115,40 @@ class DelimitedFile:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return pc.cast(pc.utf8_trim_whitespace(column), kind)
+    trimmed = pc.utf8_trim_whitespace(column)
+    found = pc.cast(trimmed, kind)
+    largest = pc.max(pc.abs(found)).as_py() if pa.types.is_floating(kind) else None
+    if largest is None or not largest >= FIRST_ROUNDED:
+        return found
+    exact = (_cast_or_none(trimmed, whole) for whole in _WHOLE)
+    return next((one for one in exact if one is not None), found)
+
+
+def join_tables(tables: list[pa.Table]) -> pa.Table:
+    """Return tables below each other. Large whole numbers stay exact, also if only some of the tables hold such."""
+    if all(table.schema.equals(tables[0].schema) for table in tables):
+        return pa.concat_tables(tables)
+    return pa.concat_tables([pa.table(columns, names=tables[0].column_names) for columns in _alike(tables)])
+
+
+def _alike(tables: list[pa.Table]) -> list[list[pa.ChunkedArray]]:
+    columns = []
+    for name in tables[0].column_names:
+        parts = [table.column(name) for table in tables]
+        kinds = {part.type for part in parts}
+        if len(kinds) > 1 and kinds <= {pa.float64(), *_WHOLE}:
+            exact = ([_cast_or_none(part, whole) for part in parts] for whole in _WHOLE)
+            rounded = [part.cast(pa.float64(), safe=False) for part in parts]
+            parts = next((found for found in exact if all(one is not None for one in found)), rounded)
+        columns.append(parts)
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _cast_or_none(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        return None
 
 
 def _stream(

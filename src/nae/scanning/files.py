@@ -167,7 +167,7 @@ class DatasetFiles:
         return int(self.dataset.count_rows()) if self.format in ("parquet", "arrow") else None
 
     def read(self, number: int, names: list[str], handle: Handle) -> Iterator[tuple[pa.Table, IntArray]]:
-        # Fragments are made anew for each pass, because they cache the metadata of their files.
+        # Fragments are created for each pass, because they cache the metadata of their files.
         fragment = next(islice(self.dataset.get_fragments(), number, None))
         options: dict[str, Any] = {}
         if self.format == "parquet":  # a row group may be large, so it is read as a stream

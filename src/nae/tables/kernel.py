@@ -149,16 +149,16 @@ class _Layout:
         terms = _own(np.pad(self.terms.reshape(len(self.terms), -1), ((0, 1), (0, 0))))
         return experts, terms, _own(self.bias).reshape(-1), self.mix, self.mix_bias
 
-    def having(self, rule: dict[str, Any], **tables: Array) -> Self:
-        """Return the layout with more entries of the rule, and more tables."""
-        return replace(self, rule=self.rule._replace(**rule), **tables)
+    def having(self, rule: Rule, **tables: Array) -> Self:
+        """Return the layout with another rule, and more tables."""
+        return replace(self, rule=rule, **tables)
 
 
 def _lay_out_product(layout: _Layout, step: Multiply) -> _Layout:
     """Lay the terms out by member, and pad them: the kernel takes four hidden numbers at a time."""
     pad = -len(layout.bias) % 4
     return layout.having(
-        {"multiplies": True},
+        layout.rule._replace(multiplies=True),
         terms=np.pad(layout.terms.transpose(0, 2, 1), ((0, 0), (0, 0), (0, pad))),
         bias=np.pad(layout.bias.T, ((0, 0), (0, pad))),
         mix=np.pad(step.matrix, ((0, 0), (0, pad), (0, 0))),
@@ -172,16 +172,18 @@ def _lay_out_experts(layout: _Layout, step: Mix) -> _Layout:
     experts = step.experts.transpose(3, 0, 1, 2).reshape(n_members, n_slots, -1)
     if not layout.rule.multiplies:
         experts = experts.transpose(1, 0, 2).reshape(1, n_slots, -1)
-    return layout.having({"n_extreme": step.n_extreme}, experts=experts)
+    return layout.having(layout.rule._replace(n_extreme=step.n_extreme), experts=experts)
 
 
 LAYOUTS: dict[type[Step], Callable[[_Layout, Any], _Layout]] = {
-    SumTerms: lambda layout, step: layout.having({"has_sums": True}, terms=step.terms, bias=step.bias),
-    OwnTerms: lambda layout, step: layout.having({"has_own_terms": True}, terms=step.terms, bias=step.bias),
-    Rectify: lambda layout, step: layout.having({"rectifies": True}),
+    SumTerms: lambda layout, step: layout.having(layout.rule._replace(has_sums=True), terms=step.terms, bias=step.bias),
+    OwnTerms: lambda layout, step: layout.having(
+        layout.rule._replace(has_own_terms=True), terms=step.terms, bias=step.bias
+    ),
+    Rectify: lambda layout, step: layout.having(layout.rule._replace(rectifies=True)),
     Multiply: _lay_out_product,
-    SoftmaxRouting: lambda layout, step: layout.having({"n_active": step.n_active}),
-    EqualRouting: lambda layout, step: layout.having({"n_active": step.n_active, "is_equal": True}),
+    SoftmaxRouting: lambda layout, step: layout.having(layout.rule._replace(n_active=step.n_active)),
+    EqualRouting: lambda layout, step: layout.having(layout.rule._replace(n_active=step.n_active, is_equal=True)),
     OneExpert: lambda layout, step: layout,  # its logit is 0, so its weight is 1
     Mix: _lay_out_experts,
 }

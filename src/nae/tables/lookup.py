@@ -7,7 +7,7 @@ from nae.encoding.cells import Cells
 
 __all__ = ["interpolate", "interpolate_sum"]
 
-_IN_CACHE = 2**17  # numbers that are looked up before they are summed; so many fit into the cache
+_IN_CACHE = 2**17  # numbers that are looked up before they are summed; this many fit into the cache
 
 
 def interpolate(table: Array, cells: Cells) -> Array:

@@ -1,4 +1,4 @@
-"""One trial: fit an estimator with some settings, once per seed, and measure both objectives on what it left."""
+"""One trial: fit an estimator with some settings, once per seed, and measure both objectives."""
 
 import math
 import statistics
@@ -20,31 +20,31 @@ __all__ = ["PASSING", "Measured", "TuningProblem", "evaluate", "measure"]
 
 
 PASSING = frozenset({"callbacks", "verbose", "n_jobs", "device", "engine"})
-"""Parameters that change nothing in what is learned."""
-_OWN = PASSING | {"n_members", "random_state", "warm_start"}  # and those a search has settings of its own for
+"""Parameters that do not change the model."""
+_OWN = PASSING | {"n_members", "random_state", "warm_start"}  # and parameters that the search sets itself
 
 
 @dataclass(frozen=True)
 class Measured:
-    """How one setting did with one seed."""
+    """The result of one setting with one seed."""
 
     loss: float
     standard_error: float
     additivity: float
-    """Weighted by the features' variance."""
+    """Additivity of the whole model, with features weighted by their variance."""
     seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class TuningProblem:
-    """What is to be tuned on which rows."""
+    """The estimator to tune, and its rows."""
 
     estimator: Any
     X: Any
     y: Any
     fit_params: Mapping[str, Any]
     seeds: tuple[Any, ...]
-    """A trial is fitted with each of these as ``random_state``."""
+    """The values of ``random_state``. A trial fits once with each of them."""
 
     def fingerprint(self) -> str:
         """Return a digest of the table and its target."""
@@ -52,7 +52,7 @@ class TuningProblem:
         return fingerprint(read_table(self.X), target)
 
     def fingerprint_of_rest(self) -> str:
-        """Return a digest of weights, offsets and validation rows: losses measured otherwise cannot be compared."""
+        """Return a digest of weights, offsets and validation rows: with others, losses could not be compared."""
         weight, eval_set = self.fit_params.get("sample_weight"), self.fit_params.get("eval_set")
         digests = ["" if weight is None else fingerprint(read_table({"weight": np.atleast_1d(to_array(weight))}))]
         if self.fit_params.get("offset") is not None:
@@ -68,7 +68,7 @@ class TuningProblem:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was given to the estimator besides the space: the part of its settings that makes it what it is."""
+        """The estimator's parameters outside the space that differ from their defaults."""
         defaults = type(self.estimator)().get_params()
         return {
             name: value
@@ -77,11 +77,11 @@ class TuningProblem:
         }
 
     def average(self, measured: Sequence[Measured], params: Mapping[str, Any], number: int) -> Trial:
-        """Return the trial that the fits with all seeds make together."""
+        """Return the trial that combines the fits with all seeds."""
         losses = [one.loss for one in measured]
         squared = statistics.fmean(one.standard_error**2 for one in measured)
         has_fixed = "eval_set" in self.fit_params or self.estimator.get_params()["validation"] is not None
-        n_validations = 1 if has_fixed else len(measured)  # a seed holds out rows of its own
+        n_validations = 1 if has_fixed else len(measured)  # each seed holds out different rows
         return Trial(
             number=number,
             params=dict(params),
@@ -99,13 +99,13 @@ def evaluate(problem: TuningProblem, params: Mapping[str, Any], number: int) -> 
 
 
 def measure(problem: TuningProblem, params: Mapping[str, Any], seed: Any) -> Measured:
-    """Fit with ``params`` and one seed, and return how it did."""
+    """Fit with ``params`` and one seed, and return the result."""
     from sklearn.base import clone
 
     started = time.monotonic()
     estimator = clone(problem.estimator).set_params(**{"random_state": seed, **params})
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NAEWarning)  # a dial out of reach shows in the measured additivity
+        warnings.simplefilter("ignore", NAEWarning)  # if the dial misses its target, the measured additivity shows it
         estimator.fit(problem.X, problem.y, **problem.fit_params)
     loss, error = estimator.history_.best_validation, estimator.history_.standard_error
     if loss is None:

@@ -19,7 +19,7 @@ from nae.training import Job, TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
 from tests.configs import network_config, training_config
 
-__all__ = ["Problem", "assert_same", "native_gradients", "torch_gradients"]
+__all__ = ["NativeEngine", "Problem", "TorchEngine", "assert_same", "native_gradients", "torch_gradients"]
 
 NUMBERS = ("squared", "absolute", "huber", "quantile")
 
@@ -37,6 +37,8 @@ class Problem:
     has_constant: bool = False
     has_start: bool = False
     has_base: bool = False
+    is_sparse: bool = False
+    """Whether two thirds of the rows that knots were made for are not trained on: some slots have no row."""
     n_folds: int | None = None
     loss: str = "squared"
     is_double: bool = False
@@ -74,13 +76,14 @@ class Problem:
         weight = random.uniform(0.2, 2.0, self.n_rows)
         fold = None if self.n_folds is None else random.integers(0, self.n_folds, self.n_rows)
         base = random.normal(size=(self.n_rows, self.n_outputs)) if self.has_base else None
-        return TrainingRows(
+        rows = TrainingRows(
             Cells(padded_slots(schema)[cells.slot], cells.fraction.astype(self.dtype)),
             self._target(random),
             (weight / weight.mean()).astype(self.dtype),
             None if base is None else base.astype(self.dtype),
             fold,
         )
+        return rows.take(np.arange(0, self.n_rows, 3)) if self.is_sparse else rows
 
     def _target(self, random: np.random.Generator) -> AnyArray:
         if self.loss == "cross-entropy":
@@ -98,12 +101,13 @@ class Problem:
         config = network_config(**{"n_experts": 3, "n_active": 3, "hidden_dim": 8, "gate_rank": 5} | self.network)
         inputs = piecewise_inputs(schema, 5)
         drawn = draw_network(config, inputs, self.n_outputs, random=random, dtype=self.dtype, constant=constant)
+        spread = 0.2 * min(1.0, (8 / self.n_features) ** 0.5)  # so that no score grows with the number of features
         made = drawn.with_arrays(
-            {name: array + 0.2 * random.normal(size=array.shape) for name, array in drawn.arrays.items()}
+            {name: array + spread * random.normal(size=array.shape) for name, array in drawn.arrays.items()}
         )
         if self.has_start:
             shape = (len(schema) * inputs.shape[1] + 1, self.n_outputs, config.n_members)
-            made = made.begin_at(random.normal(size=shape))
+            made = made.begin_at(5 * spread * random.normal(size=shape))
         return made
 
     def config(self) -> TrainingConfig:

@@ -6,19 +6,20 @@ import torch
 
 from nae.engines.torch import TorchNetwork
 from nae.engines.torch.cells import RowCells
-from nae.engines.torch.dropout import _random_bytes, drop
+from nae.engines.torch.dropout import drop
+from nae.engines.torch.noise import random_bytes
 from nae.network import draw_network
 from tests.configs import network_config
 from tests.engines.torch.networks import make_torch
 
 
-def test_random_bytes_are_those_of_splitmix64() -> None:
+def testrandom_bytes_are_those_of_splitmix64() -> None:
     counter = torch.tensor(1)
-    found = _random_bytes(24, counter).numpy().view("<u8")
+    found = random_bytes(24, counter).numpy().view("<u8")
     # The first numbers of the published generator whose state is zero.
     assert [hex(word) for word in found] == ["0xe220a8397b1dcdaf", "0x6e789e6aa1b965f4", "0x6c45d188009454f"]
     assert int(counter) == 4
-    assert _random_bytes(8, counter).numpy().view("<u8")[0] == 0xF88BB8A8724C81EC
+    assert random_bytes(8, counter).numpy().view("<u8")[0] == 0xF88BB8A8724C81EC
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.999])

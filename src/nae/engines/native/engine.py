@@ -96,7 +96,7 @@ class NativeEngine:
         arrays = with_prefix("network", network) | with_prefix("optimiser", self.parameters.moments(self.n_steps))
         if self.config.averaged_steps:
             arrays |= with_prefix("mean", self.parameters.by_position(Values.MEANS))
-        if self.given.config.expert_dropout:
+        if self.given.is_noisy:
             arrays["noise"] = np.array(self.noise)
         if self.dial is not None:
             arrays |= with_prefix("dial", self.dial.arrays())
@@ -108,7 +108,7 @@ class NativeEngine:
         self.random.bit_generator.state = state.values["random"]
         if self.config.averaged_steps:
             self.parameters.take_means(without_prefix("mean", state.arrays))
-        if self.given.config.expert_dropout:
+        if self.given.is_noisy:
             self.noise = int(state.arrays["noise"])
         if self.dial is not None:
             self.dial.load(without_prefix("dial", state.arrays))
@@ -139,17 +139,11 @@ class NativeEngine:
             self._step_seconds = max((time.monotonic() - started) / len(piece), 1e-6)
             self.parameters.let_idle(rates, self.n_steps)
             self.n_steps += len(piece)
-            self.noise += len(piece) * self._words_per_step
+            self.noise += len(piece) * self.core.noise_per_step
             at += len(piece)
         if self.dial is not None:
             self.dial.log_gamma, self.dial.running = self.core.dial
         return np.concatenate(losses)
-
-    @property
-    def _words_per_step(self) -> int:
-        config = self.given.config
-        n_bytes = self.batch_size * config.n_experts * self.given.n_features * config.n_members
-        return -(-n_bytes // 8) if config.expert_dropout else 0
 
     def _put_dial(self) -> None:
         if self.dial is not None:

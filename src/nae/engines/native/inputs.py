@@ -16,8 +16,6 @@ from nae.training.workers import ALONE, Workers
 
 __all__ = ["Slots", "find_slots", "make_inputs", "make_shape", "make_table", "why_not"]
 
-_MOST_EXPERTS = 128  # of a feature: the core keeps their weights in registers and on the stack
-
 
 def why_not(network: NetworkConfig, loss: Loss, workers: Workers = ALONE) -> str:
     """Return why the native core cannot train a network; an empty text if it can."""
@@ -30,10 +28,6 @@ def why_not(network: NetworkConfig, loss: Loss, workers: Workers = ALONE) -> str
     if network.gate not in GATES or network.routing not in ROUTINGS or loss.name not in LOSSES:
         names = f"gate={network.gate!r}, routing={network.routing!r} and loss={loss.name!r}"
         return f"the native core does not know {names} together"
-    if network.n_experts > _MOST_EXPERTS:
-        return f"the native core has at most {_MOST_EXPERTS} experts per feature"
-    if network.n_experts == 1 and network.expert_dropout:
-        return "the native core does not drop the only expert of a feature"
     return ""
 
 
@@ -94,6 +88,7 @@ def make_shape(job: Job, dial: DialState | None, *, batch_size: int, n_threads: 
         gate=own.gate,
         n_terms=own.gate_rank,
         routing=own.routing,
+        temperature=own.temperature,
         loss=loss.name,
         loss_option=loss.option[1] if loss.option else 0.0,
         batch_size=batch_size,

@@ -16,6 +16,7 @@ from torch.autograd.function import once_differentiable
 from nae.engines.torch.cells import RowCells
 from nae.engines.torch.dropout import Dropped
 from nae.engines.torch.interpolation import sum_by_slot
+from nae.engines.torch.softmax import softmax_into
 
 __all__ = ["mix_experts"]
 
@@ -74,7 +75,7 @@ class _Mix(torch.autograd.Function):
             experts[part] = own.view(-1, n_features, n_experts, n_outputs, n_members).permute(0, 2, 3, 1, 4)
             own_logits = torch.empty_like(routing[part])
             torch.add(logits[:, part].permute(1, 2, 0), offset, out=own_logits.flatten(1, 2))
-            torch.softmax(own_logits, dim=1, out=routing[part])
+            softmax_into(routing[part], own_logits)
             used = rows.thin(routing[part], part)
             torch.sum(experts[part] * used.unsqueeze(2), dim=1, out=mixed[part])
             mean += (share[part] @ used.flatten(1)).view_as(mean)

@@ -31,7 +31,7 @@ class TorchNetwork(nn.Module):
     intercept: Tensor
     inputs: Tensor
     live: Tensor | None  # (F, 1, 1), zero for features that never vary; None where all do
-    noise: Tensor | None  # counts the random numbers of dropout; None without it
+    noise: Tensor | None  # counts the random numbers of dropout and Gumbel noise; None without either
     start: Tensor | None  # (F * S + 1, O, M), what all experts of a feature, and the intercept, are added to
 
     def __init__(self, network: Network) -> None:
@@ -49,7 +49,7 @@ class TorchNetwork(nn.Module):
         # A feature that never varies could still carry what others do to each other: its experts stay at zero.
         live = None if network.is_live.all() else torch.as_tensor(network.is_live.astype(network.dtype)).view(-1, 1, 1)
         self.register_buffer("live", live, persistent=False)
-        noise = torch.tensor(network.noise) if config.expert_dropout else None
+        noise = torch.tensor(network.noise) if network.is_noisy else None
         self.register_buffer("noise", noise, persistent=False)
         self.register_buffer(START, None if network.start is None else torch.tensor(network.start))
         self.groups = None if self.is_on_rows else group_features(network.inputs)
@@ -118,7 +118,7 @@ class TorchNetwork(nn.Module):
         else:
             logits = torch.add(*self.gate.logits(hidden, members)).permute(1, 2, 0).contiguous()
             by_expert = logits.unflatten(1, (config.n_experts, -1))
-            routing = self.routing.weights(by_expert, is_training=self.training)
+            routing = self.routing.weights(by_expert, counter=self.noise if self.training else None)
         dropped = self.drop(len(routing), n_members=routing.shape[-1])
         if dropped is not None:
             routing = dropped.thin(routing)

@@ -10,6 +10,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from nae.engines.torch.noise import gumbel_noise
+from nae.engines.torch.softmax import log_softmax, softmax
+
 __all__ = ["TORCH_ROUTINGS", "Routing"]
 
 
@@ -23,10 +26,15 @@ class Routing(ABC):
 
     is_softmax: ClassVar[bool] = False
     """Whether the weights are a softmax of the logits in training, too."""
+    is_noisy: ClassVar[bool] = False
+    """Whether random numbers are drawn in training."""
 
     @abstractmethod
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
-        """Return the weights of the experts, (row, expert, feature, member)."""
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
+        """Return the weights of the experts, (row, expert, feature, member).
+
+        In training, a routing with noise draws it from ``counter`` and moves the counter on.
+        """
 
 
 class Softmax(Routing):
@@ -34,26 +42,28 @@ class Softmax(Routing):
 
     is_softmax = True
 
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
-        return _mask(logits, self.n_active).softmax(dim=1)
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
+        return softmax(_mask(logits, self.n_active))
 
 
 class Equal(Routing):
     """Equal weights over the active experts, Eq. (25): the value ignores the logits, the gradient does not."""
 
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
-        return (_mask(logits, self.n_active) - logits.detach()).softmax(dim=1)
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
+        return softmax(_mask(logits, self.n_active) - logits.detach())
 
 
 class Gumbel(Routing):
     """Softmax, re-sampled with Gumbel noise in training, Eq. (23) (NAE-D)."""
 
-    def weights(self, logits: Tensor, *, is_training: bool) -> Tensor:
+    is_noisy = True
+
+    def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
         masked = _mask(logits, self.n_active)
-        if not is_training:
-            return masked.softmax(dim=1)
-        noise = -torch.empty_like(logits).exponential_().log()
-        return ((masked.log_softmax(dim=1) + noise) / self.temperature).softmax(dim=1)
+        if counter is None:
+            return softmax(masked)
+        noise = gumbel_noise(logits.shape, counter, logits.dtype)
+        return softmax((log_softmax(masked) + noise) / self.temperature)
 
 
 def _mask(logits: Tensor, n_active: int) -> Tensor:

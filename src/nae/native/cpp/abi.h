@@ -13,7 +13,7 @@
 #endif
 
 enum nae_gate { NAE_ADDITIVE, NAE_LOW_RANK, NAE_DEEP, NAE_DIAGONAL };
-enum nae_routing { NAE_SOFTMAX, NAE_EQUAL };
+enum nae_routing { NAE_SOFTMAX, NAE_EQUAL, NAE_GUMBEL };
 enum nae_loss {
   NAE_SQUARED,
   NAE_ABSOLUTE,
@@ -53,6 +53,7 @@ struct nae_config {
   int32_t n_kept;             // expert weights kept of 256; 256 without dropout
   int32_t has_dial;
   double loss_option;         // quantile, power or delta
+  double temperature;         // of Gumbel noise
   double weight_decay;
   double variation, output, context;  // weights of the penalties
   double dial_target, dial_log_least;
@@ -83,7 +84,7 @@ struct nae_rows {
 struct nae_core;
 
 // Grows with every change of this file: a shared object of another number is not used.
-constexpr int32_t kAbiVersion = 1;
+constexpr int32_t kAbiVersion = 2;
 
 NAE_API int32_t nae_abi_version();
 // The digest of the sources that the object was compiled from.
@@ -98,6 +99,8 @@ NAE_API void nae_restart_mean(nae_core* core);
 // The dial's state: the logarithm of the penalty's weight, and the running additivity.
 NAE_API void nae_set_dial(nae_core* core, double log_gamma, double running);
 NAE_API void nae_get_dial(nae_core* core, double* log_gamma, double* running);
+// Returns how many random numbers a step draws: 64-bit words of the counter-based generator (random.h).
+NAE_API uint64_t nae_noise_per_step(const nae_core* core);
 // Takes `n_steps` steps, the first of which is number `first_step`; `rates` are their step sizes, `order` (n_steps, B)
 // their rows. `noise` counts the random numbers drawn so far. `losses` (n_steps, M) receives every member's mean loss.
 NAE_API int32_t nae_train(nae_core* core, const nae_rows* rows, const int64_t* order, int64_t n_steps,

@@ -171,6 +171,8 @@ Model<T> build_model(const nae_config& config, const nae_inputs& inputs, Memory&
   model.is_summed = size.gate != NAE_DIAGONAL;
   model.n_kept = config.n_kept;
   model.kept_factor = T(256.0 / config.n_kept);
+  model.is_thinned = config.n_kept < 256;
+  model.temperature = T(config.temperature);
   model.variation = T(config.variation);
   model.output = T(config.output);
   model.context = T(config.context);

@@ -1,4 +1,16 @@
 // The loss of a row and its slope along each score. Losses of several outputs are averaged over the outputs.
+//
+// With score s, target y and error e = s - y:
+//     squared   e^2                                    2 e
+//     absolute  |e|                                    sign e
+//     Huber     e^2 / 2, or d (|e| - d / 2) if |e| > d  e, or d sign e
+//     quantile  max((1 - q) e, -q e)                   1 - q above the target, -q below, half of both at it
+//     Poisson   exp(s) - y s                           exp(s) - y
+//     gamma     s + y exp(-s)                          1 - y exp(-s)
+//     Tweedie   exp((2 - p) s) / (2 - p) - y exp((1 - p) s) / (1 - p)
+//                                                      exp((2 - p) s) - y exp((1 - p) s)
+//     logistic  log(1 + exp(s)) - y s                  1 / (1 + exp(-s)) - y
+// Terms 0 * error keep a score that is not a number from being taken for a good one.
 #pragma once
 #include "model.h"
 #include "vector.h"

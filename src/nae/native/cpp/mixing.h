@@ -7,13 +7,32 @@
 //     du = sum over o of d_o x_o + (w / B) q,   dl = r (k du - sum r k du),   dx_o = d_o u
 // since the softmax has dl = r (dr - sum r dr). Equal weights are the softmax of equal logits over the active experts:
 // the same formula holds.
+//
+// With Gumbel noise g and temperature t, r is the softmax of (l + g) / t over the active experts in training: the formula
+// gives the gradient of that, and dl is it divided by t. (The paper adds noise to the logarithm of the softmax of l,
+// which is l less a constant for each feature; a softmax does not depend on one.) A single expert has r = 1.
 #pragma once
 #include "losses.h"
 #include "rows.h"
 
 namespace nae::NAE_SET {
 
-constexpr int kMostVectors = 32;  // of a feature's experts; covers() asks for no more
+// The N vectors of a feature's experts in registers; where N is 0, as many as there are, in memory of the thread.
+template <class V, int N, class T>
+struct Vectors {
+  explicit Vectors(T*) {}
+  NAE_INLINE V get(int i) const { return value[i]; }
+  NAE_INLINE void set(int i, V to) { value[i] = to; }
+  V value[N];
+};
+
+template <class V, class T>
+struct Vectors<V, 0, T> {
+  explicit Vectors(T* memory) : at(memory) {}
+  NAE_INLINE V get(int i) const { return load<V>(at + i * kLanes<V>); }
+  NAE_INLINE void set(int i, V to) { store(at + i * kLanes<V>, to); }
+  T* at;
+};
 
 // Marks the experts with the largest logits; of equal ones, the first.
 template <class T>
@@ -25,40 +44,69 @@ NAE_INLINE void mark_active(int n, int n_active, const T* logits, T* is_active) 
   }
 }
 
-// Turns logits into weights, in place; N vectors, or `count` of them if N is 0.
-template <class V, int N, class T>
-NAE_INLINE void weigh(const Model<T>& model, T* logits, int count) {
+// Turns the logits of `n` vectors into weights: those of a feature, or of several that share a vector, in groups of
+// `Group` lanes. N is the number of vectors of a feature where it is known, else 0. `noise` may be null, `mask` is one
+// where an expert is active.
+template <class V, int N, int Group, class T>
+NAE_INLINE void soften(T* logits, const T* noise, const T* mask, T inverse_temperature, int count) {
   constexpr int lanes = kLanes<V>;
   const int n = N ? N : count;
-  const T* mask = model.expert_mask;
-  T active[kMostVectors * lanes];
-  if (model.size.active < model.size.experts) {
-    mark_active(model.size.experts, model.size.active, logits, active);
-    for (int k = model.size.experts; k < n * lanes; ++k) active[k] = 0;
-    mask = active;
-  }
-  if (model.size.routing == NAE_EQUAL) {
-    const T share = T(1) / model.size.active;
-    for (int i = 0; i < n; ++i) store(logits + i * lanes, load<V>(mask + i * lanes) * share);
-    return;
-  }
-  V value[N ? N : kMostVectors], most{};
+  Vectors<V, N, T> value(logits);
+  V most{};
   most -= T(INFINITY);
 #pragma GCC unroll 4
   for (int i = 0; i < n; ++i) {
-    value[i] = load<V>(logits + i * lanes);
-    most = larger(most, load<V>(mask + i * lanes) > 0 ? value[i] : V{} - T(INFINITY));
+    V own = load<V>(logits + i * lanes);
+    if (noise) own = (own + load<V>(noise + i * lanes)) * inverse_temperature;
+    own = load<V>(mask + i * lanes) > 0 ? own : V{} - T(INFINITY);
+    value.set(i, own);
+    most = larger(most, own);
   }
-  const T top = largest_of<T>(most);
+  most = largest_of_groups<Group>(most);
   V total{};
 #pragma GCC unroll 4
   for (int i = 0; i < n; ++i) {
-    value[i] = load<V>(mask + i * lanes) > 0 ? exp_of<T>(V(value[i] - top)) : V{};
-    total += value[i];
+    const V own = exp_of<T>(V(value.get(i) - most));
+    value.set(i, own);
+    total += own;
   }
-  const T inverse = T(1) / sum_of<T>(total);
+  const V inverse = T(1) / sum_groups<Group>(total);
 #pragma GCC unroll 4
-  for (int i = 0; i < n; ++i) store(logits + i * lanes, value[i] * inverse);
+  for (int i = 0; i < n; ++i) store(logits + i * lanes, V(value.get(i) * inverse));
+}
+
+// Turns the logits of a feature into weights.
+template <class V, int N, class T>
+NAE_INLINE void weigh(const Model<T>& model, T* logits, const T* noise, T inverse_temperature, T* active, int count) {
+  constexpr int lanes = kLanes<V>;
+  const int n = N ? N : count;
+  const T* mask = model.expert_mask;
+  if (model.size.active < model.size.experts) {
+    mark_active(model.size.experts, model.size.active, logits, active);
+    mask = active;
+  }
+  if (model.size.routing != NAE_EQUAL) return soften<V, N, lanes>(logits, noise, mask, inverse_temperature, n);
+  const T share = T(1) / model.size.active;
+  for (int i = 0; i < n; ++i) store(logits + i * lanes, load<V>(mask + i * lanes) * share);
+}
+
+// Turns the logits of a row into weights; `noise` may be null.
+template <class V, int N, class T>
+NAE_INLINE void weigh_row(const Model<T>& model, T* logits, const T* noise, Scratch<T>& scratch) {
+  constexpr int lanes = kLanes<V>, wide = kLanes<Wide<T>>;
+  const int width = model.size.experts_pad, end = model.size.logits, n = N ? N : width / lanes;
+  const T inverse_temperature = noise ? T(1) / model.temperature : T(1);
+  int at = 0;
+  if constexpr (N == 1 && wide == 2 * lanes) {  // two features share a vector
+    if (model.size.active == model.size.experts && model.size.routing != NAE_EQUAL) {
+      T mask[wide];
+      for (int i = 0; i < wide; ++i) mask[i] = model.expert_mask[i % lanes];
+      for (; at + wide <= end; at += wide)
+        soften<Wide<T>, 1, lanes>(logits + at, noise ? noise + at : nullptr, mask, inverse_temperature, 1);
+    }
+  }
+  for (; at < end; at += width)
+    weigh<V, N>(model, logits + at, noise ? noise + at : nullptr, inverse_temperature, scratch.active, n);
 }
 
 // Calls `body` with the vectors that the experts of a feature are: their type and, if it is small, their number.
@@ -72,45 +120,60 @@ NAE_INLINE void with_expert_vectors(int width, Body body) {
   return body(Narrow<T>{}, std::integral_constant<int, 0>{});
 }
 
+// Writes the weights that a row uses, (features, experts_pad), and adds a share of them to the mean.
+template <class V, class T>
+NAE_INLINE void use_weights(const Model<T>& model, const Workspace<T>& ws, int64_t row, T share, bool is_thinned, T* used,
+                            T* mean) {
+  constexpr int lanes = kLanes<V>;
+  const int n = model.size.logits, width = model.size.experts_pad;
+  if (!model.has_gate) {
+    for (int at = 0; at < n; at += lanes)
+      store(used + at, load<V>((is_thinned ? ws.kept + row + at : model.expert_mask + at % width)));
+    return;
+  }
+  const T *routing = ws.routing + row, *kept = ws.kept + (is_thinned ? row : 0);
+  for (int at = 0; at < n; at += lanes) {
+    V own = load<V>(routing + at);
+    if (is_thinned) own *= load<V>(kept + at);
+    store(used + at, own);
+    store(mean + at, load<V>(mean + at) + share * own);
+  }
+}
+
 template <class V, int N, class T>
 NAE_INLINE void mix_block(const Model<T>& model, const Batch<T>& batch, int member, const T* weights, Workspace<T>& ws,
-                          Span span, T* mean) {
+                          Scratch<T>& scratch, Span span, T* mean) {
   constexpr int lanes = kLanes<V>;
   const Sizes& size = model.size;
-  const int n = N ? N : size.experts_pad / lanes;
+  const int width = size.experts_pad, n = N ? N : width / lanes, n_features = size.features, n_outputs = size.outputs;
+  const int n_rows = batch.size, n_logits = size.logits, n_values = size.values;
+  const bool has_gate = model.has_gate, is_thinned = ws.kept && batch.is_training;
+  const bool is_noisy = has_gate && size.routing == NAE_GUMBEL && batch.is_training;
+  const T *experts = ws.experts, *start = model.start_offset ? model.start_offset + int64_t(member) * n_outputs : nullptr;
   for (int b = span.first; b < span.end; ++b) {
-    T* score = ws.score + int64_t(b) * size.outputs;
-    for (int o = 0; o < size.outputs; ++o)
-      score[o] = weights[model.intercept_at + o] +
-                 (model.start_offset ? model.start_offset[int64_t(member) * size.outputs + o] : T(0));
-    const T share = ws.weight[b] / batch.size;
-    for (int f = 0; f < size.features; ++f) {
-      const int64_t at = int64_t(f) * batch.size + b;
+    const int64_t row = int64_t(b) * n_logits;
+    T *score = ws.score + int64_t(b) * n_outputs, *used_by_row = scratch.used;
+    for (int o = 0; o < n_outputs; ++o) score[o] = weights[model.intercept_at + o] + (start ? start[o] : T(0));
+    if (has_gate) {
+      if (is_noisy) draw_gumbel(model, batch, member, b, scratch.noise);
+      weigh_row<V, N>(model, ws.routing + row, is_noisy ? scratch.noise : nullptr, scratch);
+    }
+    use_weights<V>(model, ws, row, ws.weight[b] / n_rows, is_thinned, used_by_row, mean);
+    for (int f = 0; f < n_features; ++f) {
+      const int64_t at = int64_t(f) * n_rows + b;
       const Ends<T> ends = ends_of(ws, at);
-      V used[N ? N : kMostVectors];
-      if (model.has_gate) {
-        const int64_t own = int64_t(b) * size.logits + f * size.experts_pad;
-        weigh<V, N>(model, ws.routing + own, n);
-#pragma GCC unroll 4
-        for (int i = 0; i < n; ++i) {
-          used[i] = load<V>(ws.routing + own + i * lanes);
-          if (ws.kept && batch.is_training) used[i] *= load<V>(ws.kept + own + i * lanes);
-          T* to = mean + f * size.experts_pad + i * lanes;
-          store(to, load<V>(to) + share * used[i]);
-        }
-      } else {
-        for (int i = 0; i < n; ++i) used[i] = load<V>(model.expert_mask + i * lanes);
-      }
-      const T *lower = ws.experts + int64_t(ends.lower) * size.values, *upper = ws.experts + int64_t(ends.upper) * size.values;
-      for (int o = 0; o < size.outputs; ++o) {
+      const T *used = used_by_row + f * width, *lower = experts + int64_t(ends.lower) * n_values;
+      const T* upper = experts + int64_t(ends.upper) * n_values;
+      T* contributions = ws.contribution + at * n_outputs;
+      for (int o = 0; o < n_outputs; ++o) {
         V sum{};
 #pragma GCC unroll 4
         for (int i = 0; i < n; ++i) {
-          const int e = o * size.experts_pad + i * lanes;
-          sum += used[i] * (ends.of_lower * load<V>(lower + e) + ends.of_upper * load<V>(upper + e));
+          const int e = o * width + i * lanes;
+          sum += load<V>(used + i * lanes) * (ends.of_lower * load<V>(lower + e) + ends.of_upper * load<V>(upper + e));
         }
         const T contribution = sum_of<T>(sum);
-        ws.contribution[at * size.outputs + o] = contribution;
+        contributions[o] = contribution;
         score[o] += contribution;
       }
     }
@@ -125,12 +188,12 @@ void mix_rows(const Model<T>& model, const Batch<T>& batch, int member, const T*
   if (model.has_gate) {
     for (int i = 0; i < model.size.logits; i += kLanes<Narrow<T>>) store(mean + i, Narrow<T>{});
     gate_logits(model, batch, weights, ws, scratch, span);
-    if (ws.kept && batch.is_training)
-      for (int b = span.first; b < span.end; ++b)
-        draw_kept(model, batch, member, b, ws.kept + int64_t(b) * model.size.logits);
   }
+  if (ws.kept && batch.is_training)
+    for (int b = span.first; b < span.end; ++b)
+      draw_kept(model, batch, member, b, ws.kept + int64_t(b) * model.size.logits);
   with_expert_vectors<T>(model.size.experts_pad, [&](auto kind, auto n) {
-    mix_block<decltype(kind), n()>(model, batch, member, weights, ws, span, mean);
+    mix_block<decltype(kind), n()>(model, batch, member, weights, ws, scratch, span, mean);
   });
 }
 
@@ -146,67 +209,77 @@ NAE_INLINE double lose(const Model<T>& model, const Batch<T>& batch, const Works
   return ws.is_out[b] ? 0.0 : double(loss) * double(share);
 }
 
+// Turns a row's contributions to a feature into their gradients.
+template <class T>
+NAE_INLINE void begin_slope(const T* row_slope, T pull, const T* context, int n_outputs, T* slope) {
+  for (int o = 0; o < n_outputs; ++o) slope[o] = row_slope[o] + pull * slope[o];
+  if (!context) return;
+  for (int o = 0; o < n_outputs; ++o) slope[o] += context[o];
+}
+
 template <class V, int N, class T>
-NAE_INLINE void back_block(const Model<T>& model, const Batch<T>& batch, Workspace<T>& ws, Span span, T* row_slope,
+NAE_INLINE void back_block(const Model<T>& model, const Batch<T>& batch, Workspace<T>& ws, Scratch<T>& scratch, Span span,
                            double* loss, T* intercept) {
   constexpr int lanes = kLanes<V>;
   const Sizes& size = model.size;
-  const int n = N ? N : size.experts_pad / lanes, n_outputs = size.outputs;
-  const T output = model.output * 2 / (T(batch.size) * n_outputs * size.features);
+  const int width = size.experts_pad, n = N ? N : width / lanes, n_outputs = size.outputs, n_features = size.features;
+  const int n_rows = batch.size, n_values = size.values, n_logits = size.logits;
+  const bool has_gate = model.has_gate;
+  const T per_degree = size.routing == NAE_GUMBEL ? T(1) / model.temperature : T(1);
+  const T output = model.output * 2 / (T(n_rows) * n_outputs * n_features);
+  const T *experts = ws.experts, *all_kept = ws.kept, *mean_slope = model.has_context ? ws.mean_slope : nullptr;
+  T* row_slope = scratch.row;
   for (int b = span.first; b < span.end; ++b) {
     *loss += lose(model, batch, ws, b, row_slope);
     for (int o = 0; o < n_outputs; ++o) intercept[o] += row_slope[o];
-    const T weight = ws.weight[b], share = weight / batch.size;
-    for (int f = 0; f < size.features; ++f) {
-      const int64_t at = int64_t(f) * batch.size + b;
+    const T weight = ws.weight[b], share = weight / n_rows;
+    for (int f = 0; f < n_features; ++f) {
+      const int64_t at = int64_t(f) * n_rows + b, own = int64_t(b) * n_logits + f * width;
       T* slope = ws.contribution + at * n_outputs;
-      for (int o = 0; o < n_outputs; ++o) {
-        slope[o] = row_slope[o] + output * weight * slope[o];
-        if (model.has_context) slope[o] += ws.context[at * n_outputs + o];
-      }
-      if (!model.has_gate) continue;
+      begin_slope(row_slope, output * weight, mean_slope ? ws.context + at * n_outputs : nullptr, n_outputs, slope);
+      if (!has_gate) continue;
       const Ends<T> ends = ends_of(ws, at);
-      const T *lower = ws.experts + int64_t(ends.lower) * size.values, *upper = ws.experts + int64_t(ends.upper) * size.values;
-      V part[N ? N : kMostVectors];
+      const T *lower = experts + int64_t(ends.lower) * n_values, *upper = experts + int64_t(ends.upper) * n_values;
+      T *routing = ws.routing + own, *to = ws.slope + own;
+      const T* kept = all_kept ? all_kept + own : nullptr;
+      Vectors<V, N, T> part(scratch.used);
 #pragma GCC unroll 4
       for (int i = 0; i < n; ++i)
-        part[i] = model.has_context ? share * load<V>(ws.mean_slope + f * size.experts_pad + i * lanes) : V{};
+        part.set(i, mean_slope ? share * load<V>(mean_slope + f * width + i * lanes) : V{});
       for (int o = 0; o < n_outputs; ++o)
 #pragma GCC unroll 4
         for (int i = 0; i < n; ++i) {
-          const int e = o * size.experts_pad + i * lanes;
-          part[i] += slope[o] * (ends.of_lower * load<V>(lower + e) + ends.of_upper * load<V>(upper + e));
+          const int e = o * width + i * lanes;
+          const V between = ends.of_lower * load<V>(lower + e) + ends.of_upper * load<V>(upper + e);
+          part.set(i, part.get(i) + slope[o] * between);
         }
-      const int64_t own = int64_t(b) * size.logits + f * size.experts_pad;
       V total{};
 #pragma GCC unroll 4
       for (int i = 0; i < n; ++i) {
-        V used = load<V>(ws.routing + own + i * lanes);
-        if (ws.kept) used *= load<V>(ws.kept + own + i * lanes);
-        part[i] *= used;
-        total += part[i];
+        V used = load<V>(routing + i * lanes);
+        if (kept) used *= load<V>(kept + i * lanes);
+        part.set(i, part.get(i) * used);
+        total += part.get(i);
       }
-      const T sum = sum_of<T>(total);
+      const V sum = sum_groups<lanes>(total);
 #pragma GCC unroll 4
       for (int i = 0; i < n; ++i) {
-        const V routing = load<V>(ws.routing + own + i * lanes);
-        store(ws.slope + own + i * lanes, part[i] - routing * sum);
-        if (ws.kept) store(ws.routing + own + i * lanes, routing * load<V>(ws.kept + own + i * lanes));
+        const V own_routing = load<V>(routing + i * lanes);
+        store(to + i * lanes, V(per_degree * (part.get(i) - own_routing * sum)));
+        if (kept) store(routing + i * lanes, V(own_routing * load<V>(kept + i * lanes)));
       }
     }
   }
 }
 
 template <class T>
-void back_rows(const Model<T>& model, const Batch<T>& batch, int member, Workspace<T>& ws, Scratch<T>& scratch,
-               int block) {
-  (void)member;
+void back_rows(const Model<T>& model, const Batch<T>& batch, Workspace<T>& ws, Scratch<T>& scratch, int block) {
   const Span span = rows_of(batch, block);
   T* intercept = ws.block_intercept + int64_t(block) * model.size.outputs;
   for (int o = 0; o < model.size.outputs; ++o) intercept[o] = 0;
   double loss = 0;
   with_expert_vectors<T>(model.size.experts_pad, [&](auto kind, auto n) {
-    back_block<decltype(kind), n()>(model, batch, ws, span, scratch.row, &loss, intercept);
+    back_block<decltype(kind), n()>(model, batch, ws, scratch, span, &loss, intercept);
   });
   ws.block_loss[block] = loss;
   if (model.is_mixed) back_sums(model, ws, span);
@@ -218,20 +291,25 @@ NAE_INLINE void scatter_experts_of(const Model<T>& model, const Batch<T>& batch,
                                    int feature) {
   constexpr int lanes = kLanes<V>;
   const Sizes& size = model.size;
-  const int n = N ? N : size.experts_pad / lanes, first = model.first_slot[feature];
-  for (int b = 0; b < batch.size; ++b) {
-    const int64_t at = int64_t(feature) * batch.size + b;
-    const Ends<T> ends = ends_of(ws, at);
-    const T* used = model.has_gate ? ws.routing + int64_t(b) * size.logits + feature * size.experts_pad : model.expert_mask;
-    T *lower = to + int64_t(ends.lower - first) * size.values, *upper = to + int64_t(ends.upper - first) * size.values;
-    for (int o = 0; o < size.outputs; ++o) {
-      const T slope = ws.contribution[at * size.outputs + o];
+  const int width = size.experts_pad, n = N ? N : width / lanes, first = model.first_slot[feature];
+  const int n_rows = batch.size, n_outputs = size.outputs, n_values = size.values;
+  const T* weights = model.has_gate ? ws.routing : ws.kept;
+  const int64_t row = weights ? size.logits : 0;
+  weights = weights ? weights + feature * width : model.expert_mask;
+  const T* slopes = ws.contribution + int64_t(feature) * n_rows * n_outputs;
+  for (int b = 0; b < n_rows; ++b) {
+    const Ends<T> ends = ends_of(ws, int64_t(feature) * n_rows + b);
+    const T* used = weights + b * row;
+    T *lower = to + int64_t(ends.lower - first) * n_values, *upper = to + int64_t(ends.upper - first) * n_values;
+    const bool is_between = ends.upper != ends.lower;
+    for (int o = 0; o < n_outputs; ++o) {
+      const T slope = slopes[int64_t(b) * n_outputs + o];
 #pragma GCC unroll 4
       for (int i = 0; i < n; ++i) {
-        const int e = o * size.experts_pad + i * lanes;
+        const int e = o * width + i * lanes;
         const V own = slope * load<V>(used + i * lanes);
-        store(lower + e, load<V>(lower + e) + ends.of_lower * own);
-        store(upper + e, load<V>(upper + e) + ends.of_upper * own);
+        store(lower + e, V(load<V>(lower + e) + ends.of_lower * own));
+        if (is_between) store(upper + e, V(load<V>(upper + e) + ends.of_upper * own));
       }
     }
   }

@@ -1,4 +1,4 @@
-// The structs that pass between the threads' side (core.cpp) and the kernels, which are compiled once for each
+// The structs that pass between the threads' side (core.h) and the kernels, which are compiled once for each
 // instruction set. They hold plain numbers and pointers only: no code of theirs could be linked from the wrong set.
 #pragma once
 #include <cstdint>
@@ -68,8 +68,10 @@ struct Model {
   int64_t gate_bias_at, mix_at, mix_bias_at, intercept_at, n_parameters;
   int n_rest;                   // items of the parameters that belong to no feature
   bool has_gate, is_summed, is_mixed, is_deep;  // experts > 1; features are added up; a linear map follows; after a ReLU
-  int n_kept;
+  int n_kept;       // of 256 expert weights
   T kept_factor;
+  bool is_thinned;  // some expert weights are dropped
+  T temperature;    // of Gumbel noise
   T variation, output, context, loss_option, weight_decay;
   bool has_dial, has_context;
 };
@@ -129,8 +131,8 @@ struct Workspace {
   T* block_intercept;    // (blocks of rows, O)
   T* mean_routing;       // (logits,)
   T* mean_slope;         // (logits,), gradient of the mean routing
-  T* context_variance;   // (F, O)
-  T* spread;             // (F, O)
+  T* spread;             // (F, O), variances of the contributions
+  T* of_output;          // (F, O), a number of every output while it is needed
 };
 
 // What one thread needs for itself.
@@ -142,6 +144,9 @@ struct Scratch {
   T *gradients;                // of the parameters of one item
   T *row;                      // (max(features, 2 * outputs),) numbers of a row
   int *row_slots;              // (2 * features,)
+  T *noise;                    // (logits,) of a row
+  T *active;                   // (experts_pad,) of a feature
+  T *used;                     // (logits,) of a row
 };
 
 template <class T>
@@ -150,22 +155,22 @@ struct Batch {
   const int64_t* order;
   int size;
   int n_blocks;
-  uint64_t noise;
-  bool is_training;  // weights are dropped in training alone
+  uint64_t noise, dropout;  // where the counters of Gumbel noise and of dropout begin
+  bool is_training;         // random numbers are drawn in training alone
 };
 
 // The functions of one instruction set. An item is a feature, a block of rows, or a part of the other parameters.
 template <class T>
 struct Kernels {
-  void (*gather)(const Model<T>&, const Batch<T>&, const Member<T>&, Workspace<T>&, int block);
+  void (*gather)(const Model<T>&, const Batch<T>&, int member, Workspace<T>&, int block);
   void (*evaluate_slots)(const Model<T>&, int member, const T* weights, Workspace<T>&, Scratch<T>&, int feature);
   void (*fill_untrained)(const Model<T>&, Workspace<T>&, int feature);
-  void (*turn_mix)(const Model<T>&, const T* weights, Workspace<T>&);
+  void (*turn_mix)(const Model<T>&, const T* weights, Workspace<T>&, int part);
   void (*mix_rows)(const Model<T>&, const Batch<T>&, int member, const T* weights, Workspace<T>&, Scratch<T>&, int block);
   void (*average_routing)(const Model<T>&, const Batch<T>&, Workspace<T>&, int feature);
   void (*compare_own)(const Model<T>&, const Batch<T>&, Workspace<T>&, int feature);
   void (*penalise_context)(const Model<T>&, const Batch<T>&, Workspace<T>&, T strength, bool is_relative, int feature);
-  void (*back_rows)(const Model<T>&, const Batch<T>&, int member, Workspace<T>&, Scratch<T>&, int block);
+  void (*back_rows)(const Model<T>&, const Batch<T>&, Workspace<T>&, Scratch<T>&, int block);
   void (*back_feature)(const Model<T>&, const Batch<T>&, Member<T>&, Workspace<T>&, Scratch<T>&, const Move&, int feature);
   void (*back_rest)(const Model<T>&, const Batch<T>&, Member<T>&, Workspace<T>&, Scratch<T>&, const Move&, int item);
   T (*loss_of_row)(const Model<T>&, const T* score, const T* target, int label, T* slope);

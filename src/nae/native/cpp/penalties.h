@@ -38,47 +38,63 @@ void average_routing(const Model<T>& model, const Batch<T>& batch, Workspace<T>&
   }
 }
 
-// Writes contributions minus own effects, and the variances, of a feature.
+// Writes contributions minus own effects, and the variance, of a feature with one output.
+template <class T>
+NAE_INLINE void compare_one(const Batch<T>& batch, Workspace<T>& ws, int feature) {
+  const int64_t from = int64_t(feature) * batch.size;
+  const T *weight = ws.weight, *whole = ws.contribution + from, *mixed = ws.mixed;
+  T* context = ws.context + from;
+  for (int b = 0; b < batch.size; ++b) {
+    const Ends<T> ends = ends_of(ws, from + b);
+    context[b] = whole[b] - (ends.of_lower * mixed[ends.lower] + ends.of_upper * mixed[ends.upper]);
+  }
+  const T n = T(batch.size), centre = sum_rows_of<T>(batch.size, [&](int b) { return weight[b] * whole[b]; }) / n;
+  const auto apart = [&](int b) {
+    const T own = whole[b] - centre;
+    return weight[b] * own * own;
+  };
+  ws.spread[feature] = sum_rows_of<T>(batch.size, apart) / n;
+}
+
+// The same with several outputs, whose numbers stand together.
+template <class T>
+NAE_INLINE void compare_several(const Batch<T>& batch, Workspace<T>& ws, int n_outputs, int feature) {
+  const int64_t from = int64_t(feature) * batch.size;
+  const T* mixed = ws.mixed;
+  T *centre = ws.of_output + int64_t(feature) * n_outputs, *spread = ws.spread + int64_t(feature) * n_outputs;
+  for (int o = 0; o < n_outputs; ++o) centre[o] = spread[o] = 0;
+  for (int b = 0; b < batch.size; ++b) {
+    const Ends<T> ends = ends_of(ws, from + b);
+    const T *lower = mixed + int64_t(ends.lower) * n_outputs, *upper = mixed + int64_t(ends.upper) * n_outputs;
+    const T *whole = ws.contribution + (from + b) * n_outputs, share = ws.weight[b] / batch.size;
+    T* context = ws.context + (from + b) * n_outputs;
+    for (int o = 0; o < n_outputs; ++o) context[o] = whole[o] - (ends.of_lower * lower[o] + ends.of_upper * upper[o]);
+    for (int o = 0; o < n_outputs; ++o) centre[o] += share * whole[o];
+  }
+  for (int b = 0; b < batch.size; ++b) {
+    const T *whole = ws.contribution + (from + b) * n_outputs, share = ws.weight[b] / batch.size;
+    for (int o = 0; o < n_outputs; ++o) spread[o] += share * (whole[o] - centre[o]) * (whole[o] - centre[o]);
+  }
+}
+
 template <class T>
 void compare_own(const Model<T>& model, const Batch<T>& batch, Workspace<T>& ws, int feature) {
   using V = Narrow<T>;
   const Sizes& size = model.size;
   const int first = model.first_slot[feature], end = model.first_slot[feature + 1], n_outputs = size.outputs;
-  const T* routing = ws.mean_routing + feature * size.experts_pad;
+  const int width = size.experts_pad;
+  const T* routing = ws.mean_routing + feature * width;
   for (int s = first; s < end; ++s)
     for (int o = 0; o < n_outputs; ++o) {
+      const T* own = ws.experts + int64_t(s) * size.values + o * width;
       V sum{};
-      for (int i = 0; i < size.experts_pad; i += kLanes<V>)
-        sum += load<V>(routing + i) * load<V>(ws.experts + int64_t(s) * size.values + o * size.experts_pad + i);
+      for (int i = 0; i < width; i += kLanes<V>) sum += load<V>(routing + i) * load<V>(own + i);
       ws.mixed[int64_t(s) * n_outputs + o] = sum_of<T>(sum);
     }
-  const int64_t from = int64_t(feature) * batch.size;
-  const T* weight = ws.weight;
-  for (int o = 0; o < n_outputs; ++o) {
-    for (int b = 0; b < batch.size; ++b) {
-      const Ends<T> ends = ends_of(ws, from + b);
-      const T own = ends.of_lower * ws.mixed[int64_t(ends.lower) * n_outputs + o] +
-                    ends.of_upper * ws.mixed[int64_t(ends.upper) * n_outputs + o];
-      ws.context[(from + b) * n_outputs + o] = ws.contribution[(from + b) * n_outputs + o] - own;
-    }
-    const T* whole = ws.contribution + from * n_outputs + o;
-    const T* context = ws.context + from * n_outputs + o;
-    const auto variances = [&](auto step) {
-      const T n = T(batch.size);
-      const T centre = sum_rows_of<T>(batch.size, [&](int b) { return weight[b] * whole[b * step]; }) / n;
-      const auto apart = [&](int b) {
-        const T own = whole[b * step] - centre;
-        return weight[b] * own * own;
-      };
-      ws.spread[feature * n_outputs + o] = sum_rows_of<T>(batch.size, apart) / n;
-      const auto square = [&](int b) { return weight[b] * context[b * step] * context[b * step]; };
-      ws.context_variance[feature * n_outputs + o] = sum_rows_of<T>(batch.size, square) / n;
-    };
-    if (n_outputs == 1)
-      variances(std::integral_constant<int, 1>{});
-    else
-      variances(n_outputs);
-  }
+  if (n_outputs == 1)
+    compare_one(batch, ws, feature);
+  else
+    compare_several(batch, ws, n_outputs, feature);
 }
 
 constexpr double kContextFloor = 1e-2;  // of a variance, where the target's is one
@@ -102,19 +118,19 @@ void penalise_context(const Model<T>& model, const Batch<T>& batch, Workspace<T>
   const Sizes& size = model.size;
   const int first = model.first_slot[feature], end = model.first_slot[feature + 1], n_outputs = size.outputs;
   for (int64_t i = int64_t(first) * n_outputs; i < int64_t(end) * n_outputs; ++i) ws.mixed[i] = 0;
-  const int64_t from = int64_t(feature) * batch.size;
+  T* factor = ws.of_output + int64_t(feature) * n_outputs;
   for (int o = 0; o < n_outputs; ++o) {
-    const T floor = context_floor(model, ws, is_relative, o) + T(1e-12);
-    const T factor =
-        2 * strength / (T(n_outputs) * size.features * batch.size * (ws.spread[feature * n_outputs + o] + floor));
-    for (int b = 0; b < batch.size; ++b) {
-      T* context = ws.context + (from + b) * n_outputs + o;
-      const T slope = factor * ws.weight[b] * *context;
-      *context = slope;
-      const Ends<T> ends = ends_of(ws, from + b);
-      ws.mixed[int64_t(ends.lower) * n_outputs + o] -= ends.of_lower * slope;
-      ws.mixed[int64_t(ends.upper) * n_outputs + o] -= ends.of_upper * slope;
-    }
+    const T floor = context_floor(model, ws, is_relative, o) + T(1e-12), spread = ws.spread[feature * n_outputs + o];
+    factor[o] = 2 * strength / (T(n_outputs) * size.features * batch.size * (spread + floor));
+  }
+  const int64_t from = int64_t(feature) * batch.size;
+  for (int b = 0; b < batch.size; ++b) {
+    const Ends<T> ends = ends_of(ws, from + b);
+    T *lower = ws.mixed + int64_t(ends.lower) * n_outputs, *upper = ws.mixed + int64_t(ends.upper) * n_outputs;
+    T *context = ws.context + (from + b) * n_outputs, weight = ws.weight[b];
+    for (int o = 0; o < n_outputs; ++o) context[o] *= factor[o] * weight;
+    for (int o = 0; o < n_outputs; ++o) lower[o] -= ends.of_lower * context[o];
+    for (int o = 0; o < n_outputs; ++o) upper[o] -= ends.of_upper * context[o];
   }
   for (int i = 0; i < size.experts_pad; i += kLanes<V>) {
     V sum{};

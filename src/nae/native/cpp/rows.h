@@ -1,7 +1,12 @@
 // The rows of a batch, a block at a time: where they lie, their logits, and back to the gradients of both.
+//
+// A row at fraction q between slots s and s + 1 of a feature has the term t = (1 - q) T_s + q T_(s + 1). So a gradient d
+// of t adds (1 - q) d to that of T_s and q d to that of T_(s + 1). The terms of all features and the bias make the sum
+// a, and the logits are l = a, or l = h M + m with h = a or h = relu(a). Backwards dh = dl M', dM = h' dl, dm = the sum
+// of dl's rows, and da = dh, or dh where a > 0. The bias of the sum gets the sum of da's rows.
 #pragma once
-#include "dropout.h"
 #include "matmul.h"
+#include "random.h"
 #include "vector.h"
 
 namespace nae::NAE_SET {
@@ -31,7 +36,7 @@ NAE_INLINE Span rows_of(const Batch<T>& batch, int block) {
 
 // Copies the rows of a block from the table, feature after feature.
 template <class T>
-void gather(const Model<T>& model, const Batch<T>& batch, const Member<T>& member, Workspace<T>& ws, int block) {
+void gather(const Model<T>& model, const Batch<T>& batch, int member, Workspace<T>& ws, int block) {
   const Rows<T>& rows = *batch.rows;
   const int n_features = model.size.features, n_outputs = model.size.outputs;
   const Span span = rows_of(batch, block);
@@ -47,7 +52,7 @@ void gather(const Model<T>& model, const Batch<T>& batch, const Member<T>& membe
       if (rows.target) ws.target[int64_t(b) * n_outputs + o] = rows.target[row * n_outputs + o];
     }
     if (rows.label) ws.label[b] = rows.label[row];
-    ws.is_out[b] = rows.fold && rows.fold[row] == model.own_fold[member.number];
+    ws.is_out[b] = rows.fold && rows.fold[row] == model.own_fold[member];
   }
 }
 
@@ -75,7 +80,6 @@ void sum_terms(const Model<T>& model, const Batch<T>& batch, const T* bias, Work
         const T* lower = ws.terms + int64_t(scratch.row_slots[2 * f]) * width + from;
         const T* upper = ws.terms + int64_t(scratch.row_slots[2 * f + 1]) * width + from;
         const T of_upper = shares[f], of_lower = 1 - of_upper;
-#pragma GCC unroll 4
         for (int i = 0; i < count(); ++i)
           sum[i] += of_lower * load<K>(lower + i * kLanes<K>) + of_upper * load<K>(upper + i * kLanes<K>);
       }
@@ -123,11 +127,12 @@ void gate_logits(const Model<T>& model, const Batch<T>& batch, const T* weights,
                          ws.routing + int64_t(span.first) * logits, logits, weights + model.mix_bias_at);
 }
 
-// The linear map of a gate with rows and columns exchanged, for the way back.
+// Some columns of the linear map of a gate as rows, for the way back.
 template <class T>
-void turn_mix(const Model<T>& model, const T* weights, Workspace<T>& ws) {
-  turn(model.size.terms, model.size.logits, weights + model.mix_at, model.size.logits, ws.mix_turned,
-       model.size.terms_pad);
+void turn_mix(const Model<T>& model, const T* weights, Workspace<T>& ws, int part) {
+  const int logits = model.size.logits, width = model.size.terms_pad, from = part * kMixColumns;
+  const int n = from + kMixColumns < logits ? kMixColumns : logits - from;
+  turn(model.size.terms, n, weights + model.mix_at + from, logits, ws.mix_turned + int64_t(from) * width, width);
 }
 
 // From gradients of the logits to those of the summed terms, where a linear map lies between.
@@ -148,22 +153,21 @@ void back_sums(const Model<T>& model, Workspace<T>& ws, Span span) {
 template <class T>
 void scatter_terms(const Model<T>& model, const Batch<T>& batch, const Workspace<T>& ws, Scratch<T>& scratch,
                    int feature) {
-  const int width = model.size.terms_pad, first = model.first_slot[feature];
+  const int width = model.size.terms_pad, first = model.first_slot[feature], n_rows = batch.size;
+  T* to = scratch.d_terms;
   const int64_t n = int64_t(model.n_slots[feature] + 1) * width;
-  for (int64_t i = 0; i < n; i += kLanes<Narrow<T>>) store(scratch.d_terms + i, Narrow<T>{});
+  for (int64_t i = 0; i < n; i += kLanes<Narrow<T>>) store(to + i, Narrow<T>{});
   const T* from = model.is_mixed ? ws.sum_slope : ws.slope + (model.is_summed ? 0 : feature * width);
   const int64_t row = model.is_mixed ? width : model.size.logits;
   const auto add = [&](auto kind, int at, int end) {
     using V = decltype(kind);
-    for (int b = 0; b < batch.size; ++b) {
-      const Ends<T> ends = ends_of(ws, int64_t(feature) * batch.size + b);
-      T *lower = scratch.d_terms + int64_t(ends.lower - first) * width;
-      T *upper = scratch.d_terms + int64_t(ends.upper - first) * width;
-      for (int i = at; i < end; i += kLanes<V>) {
-        const V own = load<V>(from + b * row + i);
-        store(lower + i, load<V>(lower + i) + ends.of_lower * own);
-        store(upper + i, load<V>(upper + i) + ends.of_upper * own);
-      }
+    for (int b = 0; b < n_rows; ++b) {
+      const Ends<T> ends = ends_of(ws, int64_t(feature) * n_rows + b);
+      const T* own = from + b * row;
+      T *lower = to + int64_t(ends.lower - first) * width, *upper = to + int64_t(ends.upper - first) * width;
+      for (int i = at; i < end; i += kLanes<V>) store(lower + i, V(load<V>(lower + i) + ends.of_lower * load<V>(own + i)));
+      if (ends.upper == ends.lower) continue;
+      for (int i = at; i < end; i += kLanes<V>) store(upper + i, V(load<V>(upper + i) + ends.of_upper * load<V>(own + i)));
     }
   };
   const int wide = width / kLanes<Wide<T>> * kLanes<Wide<T>>;

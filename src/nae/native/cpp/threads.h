@@ -1,82 +1,72 @@
-// Threads that wait for each other without spinning: a core that something else keeps busy is left to it.
+// Threads that share work. They wait for each other asleep: a core that something else keeps busy is left to it.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
-#include <system_error>
+#include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace nae {
 
-class Barrier {
- public:
-  explicit Barrier(int n) : n_(n) {}
-
-  void wait() {
-    if (n_ == 1) return;
-    std::unique_lock lock(mutex_);
-    if (++n_waiting_ == n_) {
-      n_waiting_ = 0;
-      ++round_;
-      all_here_.notify_all();
-      return;
-    }
-    const int64_t round = round_;
-    all_here_.wait(lock, [&] { return round_ != round; });
-  }
-
- private:
-  const int n_;
-  int n_waiting_ = 0;
-  int64_t round_ = 0;
-  std::mutex mutex_;
-  std::condition_variable all_here_;
-};
-
-// Calls body(thread, number of threads) on up to n threads, the calling one among them: on fewer where no more can be
-// had. None begins before their number is known.
+// Calls body(thread) on up to n threads, the calling one among them: on fewer where no more can be had.
 template <class Body>
 void on_threads(int n, Body body) {
-  if (n == 1) return body(0, 1);
-  std::mutex mutex;
-  std::condition_variable is_known;
-  int n_found = 0;
   std::vector<std::thread> threads;
   threads.reserve(n - 1);
   for (int thread = 1; thread < n; ++thread) {
     try {
-      threads.emplace_back([&, thread] {
-        std::unique_lock lock(mutex);
-        is_known.wait(lock, [&] { return n_found > 0; });
-        lock.unlock();
-        body(thread, n_found);
-      });
-    } catch (const std::system_error&) {
+      threads.emplace_back(body, thread);
+    } catch (const std::exception&) {
       break;
     }
   }
-  {
-    std::lock_guard lock(mutex);
-    n_found = int(threads.size()) + 1;
-  }
-  is_known.notify_all();
-  body(0, n_found);
+  body(0);
   for (std::thread& each : threads) each.join();
 }
 
-// The threads that work on one member: this one's number among them.
-struct Crew {
-  int rank, size;
-  Barrier* barrier;
-
-  // Calls work(item) for this thread's share of the items.
+// Phases that follow each other. Threads take the items of a phase in turn, and the next phase begins when all items
+// are done. Every thread goes through the same phases; one that is late, or never begins, keeps nobody waiting: it
+// finds the items taken. So only an item may read or write what belongs to its phase.
+class Phases {
+ public:
+  // Calls work(item) for items of the phase number `phase`, which is counted on, and waits until all are done.
   template <class Work>
-  void share(int n_items, Work work) const {
-    for (int item = rank; item < n_items; item += size) work(item);
+  void each(uint32_t& phase, int n_items, Work work) {
+    if (n_items == 0) return;
+    const uint32_t own = phase++;
+    uint64_t next = next_.load(std::memory_order_acquire);
+    while (phase_of(next) == own && item_of(next) < uint32_t(n_items)) {
+      if (!next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+      work(int(item_of(next)));
+      if (n_done_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_items) return begin(own + 1);
+      next = next_.load(std::memory_order_acquire);
+    }
+    if (phase_of(next) != own) return;
+    std::unique_lock lock(mutex_);
+    is_over_.wait(lock, [&] { return phase_of(next_.load(std::memory_order_acquire)) != own; });
   }
 
-  void wait() const { barrier->wait(); }
+ private:
+  static uint32_t phase_of(uint64_t next) { return uint32_t(next >> 32); }
+  static uint32_t item_of(uint64_t next) { return uint32_t(next); }
+
+  void begin(uint32_t phase) {
+    n_done_.store(0, std::memory_order_relaxed);
+    {
+      std::lock_guard lock(mutex_);
+      next_.store(uint64_t(phase) << 32, std::memory_order_release);
+    }
+    is_over_.notify_all();
+  }
+
+  alignas(64) std::atomic<uint64_t> next_{0};  // the phase, and its next item
+  alignas(64) std::atomic<int> n_done_{0};
+  std::mutex mutex_;
+  std::condition_variable is_over_;
 };
 
 // Chains of tasks, of which each chain is done in order and by one thread at a time; the one that is behind goes first.

@@ -86,6 +86,32 @@ NAE_INLINE T largest_of(V value) {
   }
 }
 
+template <int Step, class V, int... I>
+NAE_INLINE V exchanged(V value, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(value, value, (I ^ Step)...);
+}
+
+// Sums, or largest numbers, of groups of `Group` neighbours: every lane holds that of its group.
+template <int Group, class V>
+NAE_INLINE V sum_groups(V value) {
+  if constexpr (Group == 1) {
+    return value;
+  } else {
+    constexpr int step = Group / 2;
+    return sum_groups<step>(V(value + exchanged<step>(value, std::make_integer_sequence<int, kLanes<V>>{})));
+  }
+}
+
+template <int Group, class V>
+NAE_INLINE V largest_of_groups(V value) {
+  if constexpr (Group == 1) {
+    return value;
+  } else {
+    constexpr int step = Group / 2;
+    return largest_of_groups<step>(larger(value, exchanged<step>(value, std::make_integer_sequence<int, kLanes<V>>{})));
+  }
+}
+
 // exp(x) for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2; the series of exp(r), and n put into the exponent. Adding a
 // large number leaves n in the last bits of the sum.
 template <class T, class V>
@@ -112,6 +138,31 @@ NAE_INLINE V exp_of(V x) {
   V power;
   __builtin_memcpy(&power, &bits, sizeof power);
   return x < least ? V{} : series * power;
+}
+
+// log(x) for x > 0 that is not subnormal: x = 2^n m with sqrt(1/2) <= m < sqrt(2), and log m = 2 (s + s^3 / 3 + ...) with
+// s = (m - 1) / (m + 1), which loses nothing where x is near one.
+template <class T, class V>
+NAE_INLINE V log_of(V x) {
+  constexpr bool is_double = sizeof(T) == 8;
+  using Bits = std::conditional_t<is_double, int64_t, int32_t>;
+  using BitVector = Vector<Bits, sizeof(V)>;
+  constexpr int shift = is_double ? 52 : 23, n_terms = is_double ? 11 : 5;
+  constexpr Bits root_half = is_double ? Bits(0x3FE6A09E667F3BCDll) : Bits(0x3F3504F3);
+  constexpr T ln2_high = is_double ? T(0.693147180369123816490) : T(0.693359375);
+  constexpr T ln2_low = is_double ? T(1.90821492927058770002e-10) : T(-2.12194440054690583e-4);
+  BitVector bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  const BitVector power = (bits - root_half) >> shift;
+  bits -= power << shift;
+  V m;
+  __builtin_memcpy(&m, &bits, sizeof m);
+  const V n = __builtin_convertvector(power, V), s = (m - T(1)) / (m + T(1)), square = s * s;
+  V series{};
+#pragma GCC unroll 16
+  for (int i = n_terms; i > 0; --i) series = series * square + T(1.0 / (2 * i + 1));
+  series = series * square;
+  return n * ln2_high + (n * ln2_low + T(2) * (s + s * series));
 }
 
 }  // namespace nae::NAE_SET
