@@ -154,7 +154,7 @@ HALF = {"onnx": "ONNX holds valid Unicode only", "sql": "SQL holds valid Unicode
 # Models that some evaluator cannot have: the shape, and what the error of each such evaluator must say.
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "knots farther apart than the largest number": ({"features": knotted(-HUGE, HUGE)}, {"archive": "numbers up to"}),
-    "a level with a null character": (leveled("a\0b", "a"), {"c": "null character cannot be written in C"}),
+    "a level with a null character": (leveled("a\0b", "a"), {"c": "C cannot hold a level with a null character"}),
     "a level called as missing in ONNX": (leveled(MISSING_TOKEN, "a"), {"onnx": "pass another text as missing="}),
     "half a character in a level": (leveled("\ud800", "a"), HALF),
     "half a character in a name": ({"features": numbers("\ud800")}, HALF),

