@@ -142,15 +142,21 @@ def _known_scores(page: Path) -> Figures:
 
 
 def mean_ranks(known: Figures, ours: dict[str, float]) -> dict[str, float]:
-    """Return the mean rank of every ranked model, with our scores in place of the recorded ones."""
+    """Return the mean rank of every ranked model, with our scores in place of the recorded ones, and as they rounded.
+
+    Models of one score share a rank, as on the recorded page.
+    """
     by_label: dict[str, Dataset] = {dataset.label: dataset for dataset in DATASETS}
     peers = [name for name in known[next(iter(known))] if name != entry_named(OURS).label]
     tables = [label for label in ours if all(name in known[label] for name in peers)]
     ranks: dict[str, list[float]] = {}
     for label in tables:
         metric = by_label[label].metric
-        figures = {"NAE": ours[label], **{name: known[label][name] for name in peers}}
+        own = float(four_digits(ours[label]).replace(",", ""))
+        figures = {"NAE": own, **{name: known[label][name] for name in peers}}
         errors = {name: metric.error(value) for name, value in figures.items()}
         for name, error in errors.items():
-            ranks.setdefault(name, []).append(1 + sum(other < error for other in errors.values()))
+            values = list(errors.values())
+            rank = 1 + sum(other < error for other in values) + (values.count(error) - 1) / 2
+            ranks.setdefault(name, []).append(rank)
     return {name: float(np.mean(values)) for name, values in ranks.items()}

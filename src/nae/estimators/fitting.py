@@ -70,6 +70,7 @@ def fit_model(prepared: Prepared, run: Run) -> Fitted:
             checkpoints=run.checkpoints,
         )
         network = engine.network
+    del engine, job  # an engine holds the rows once more
     if is_constant:
         history.stopped = "the target is constant"
     with one_blas_thread():

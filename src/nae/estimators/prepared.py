@@ -170,7 +170,8 @@ def _read(given: Given) -> _Table:
     weight = read_weight(given.sample_weight, columns.n_rows)
     kept = np.flatnonzero(weight > 0)
     rows, task = given.target.read(columns, given.y, weight, given.offset)
-    rows, weight = rows.take(kept), weight[kept]
+    if len(kept) < len(rows):  # otherwise a copy would only take memory
+        rows, weight = rows.take(kept), weight[kept]
     kinds = infer_kinds(rows.columns, given.parameters.feature_types)
     check_numbers(rows.columns, kinds, kept)
     expected = Expected(given.owner, len(columns.arrays), columns.names)
@@ -269,7 +270,7 @@ def to_training_rows(
         prior = np.tile(scale.centre.astype(dtype), (len(rows), 1))
         base = prior if base is None else base + prior
     return TrainingRows(
-        Cells(padded_slots(schema)[cells.slot], cells.fraction.astype(dtype)),
+        Cells(padded_slots(schema).astype(np.int32)[cells.slot], cells.fraction.astype(dtype)),
         target,
         (rows.weight / mean_weight).astype(dtype),
         base,

@@ -33,7 +33,7 @@ class TensorRows:
             return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device)
 
         return cls(
-            RowCells(tensor(rows.cells.slot), tensor(rows.cells.fraction)),
+            RowCells(tensor(rows.cells.slot).long(), tensor(rows.cells.fraction)),
             tensor(rows.target),
             tensor(rows.weight),
             None if rows.base is None else tensor(rows.base),
