@@ -84,16 +84,16 @@ def render_native(reports: Sequence[tuple[int, Report]], page: Path) -> str:
             peer[report.dataset] = report
     before, known = read_section(page, "Fit, processor seconds"), _known_scores(page)
     label = entry_named(OURS).label
-    rows, ratios, factors, scores = [], [], [], {}
+    rows, ratios, both, scores = [], [], [], {}
     for dataset in (one for one in DATASETS if one.name in ours):
         own, first = ours[dataset.name], ours[dataset.name].get(0)
         found = [score for each in own.values() if (score := each.score(dataset.metric.name)) is not None]
-        if first is None or first.fit_processor_seconds is None or first.fit_seconds is None:
+        if first is None or not first.fit_processor_seconds or first.fit_seconds is None or not found:
             continue
         scores[dataset.label] = statistics.mean(found)
         old = before.get(dataset.label, {}).get(label)
         by_peer = peer[dataset.name].fit_seconds if dataset.name in peer else None
-        factors += [old / first.fit_processor_seconds] if old else []
+        both += [(old, first.fit_processor_seconds)] if old else []
         ratios += [first.fit_seconds / by_peer] if by_peer else []
         rows.append(
             [
@@ -111,16 +111,15 @@ def render_native(reports: Sequence[tuple[int, Report]], page: Path) -> str:
         )
     header = ["", "score by torch", "score now (splits)", "processor s by torch", "now", "ratio", "s now", "s XGBoost"]
     header += ["ratio to XGBoost", "memory of the fit, MB"]
-    ranks = mean_ranks(known, scores)
-    total = sum(before.get(each.label, {}).get(label, 0.0) for each in map(dataset_named, ours))
-    spent = sum(own[0].fit_processor_seconds or 0.0 for own in ours.values() if 0 in own)
+    ranks, median = mean_ranks(known, scores), statistics.median([old / now for old, now in both] or [0])
+    total, spent = sum(old for old, _ in both), sum(now for _, now in both)
     lines = [
         "# The default engine beside torch\n",
         f"Made by `python -m benchmarks native` on {describe()}; {_load(reports)}",
         _ABOUT,
         markdown_table(header, rows),
-        f"\nProcessor seconds of all these tables: {spent:,.0f}; by torch {total:,.0f}, which is",
-        f"{total / spent:.1f} times as many; the median table {statistics.median(factors or [0]):.1f} times.",
+        f"\nProcessor seconds of the tables that both have fitted: {spent:,.0f}; by torch {total:,.0f}, which is",
+        f"{total / spent if both else 0:.1f} times as many; the median table {median:.1f} times.",
         f"Seconds beside XGBoost, median over the tables: {statistics.median(ratios or [0]):.2f}.\n",
         "Mean ranks over the tables on which all have run: "
         + ", ".join(f"{name} {rank:.2f}" for name, rank in sorted(ranks.items(), key=lambda one: one[1]))

@@ -1,13 +1,16 @@
-"""Name processes by machine and number, for the files they leave behind; and count threads."""
+"""Name processes by machine and number, for the files they leave behind; and count processors and threads."""
 
 import hashlib
 import os
 import re
 import socket
+from pathlib import Path
 
-__all__ = ["count_threads", "is_gone", "machine", "this_process"]
+__all__ = ["count_processors", "count_threads", "is_gone", "machine", "this_process"]
 
 _NAME = re.compile(r"([0-9a-f]{8})-(\d+)")
+_LIMITS = Path("/sys/fs/cgroup")  # what a container may use; the names of the files changed with the second version
+_LIMIT_FILES = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
 
 
 def machine() -> str:
@@ -34,11 +37,24 @@ def is_gone(name: str) -> bool:
     return False
 
 
+def count_processors() -> int:
+    """Return how many processors this process may use: those it is bound to, or fewer if its container may."""
+    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for names in _LIMIT_FILES:
+        try:
+            quota, period = map(int, " ".join((_LIMITS / name).read_text() for name in names).split())
+        except (OSError, ValueError):  # there is no such file, or it says 'max'
+            continue
+        if quota > 0 and period > 0:
+            return min(own, -(-quota // period))
+    return own
+
+
 def count_threads() -> int:
     """Return how many threads this process may use: its processors, or fewer if ``OMP_NUM_THREADS`` says so.
 
     joblib and other libraries set that variable in the processes that they start side by side.
     """
-    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    own = count_processors()
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return min(own, max(1, int(asked))) if asked.isdecimal() else own

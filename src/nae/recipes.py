@@ -297,6 +297,7 @@ class Effort:
             n_fine_looks=round(self.patience * recipe.n_fine_looks),
             least_patience=round(self.patience * recipe.least_patience),
             least_steps=round(self.patience * recipe.least_steps),
+            patience_share=None if recipe.patience_share is None else min(1.0, self.patience * recipe.patience_share),
         )
 
 

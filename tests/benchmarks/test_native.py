@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,15 @@ def test_the_page_says_how_many_times_faster_and_beside_xgboost(page: Path) -> N
     assert "| Concrete, RMSE ↓ | 3.806 | 3.500 (2) | 20.0 | 4.0 | 5.0 | 2.0 | 1.0 | 2.0 | 100 |" in found
     assert "median over the tables: 2.00" in found
     assert "NAE 1.00, XGBoost 2.00" in found
+
+
+def test_totals_are_those_of_tables_that_both_have_fitted(page: Path) -> None:
+    failed = Report("ames", "nae", "failed", "no memory")
+    new = report("nae", 5.0, accuracy=0.9)
+    found = render_native(
+        [(0, report("nae", 2.0)), (0, replace(new, dataset="ames")), (0, report("xgboost", 1.0))], page
+    )
+    assert (
+        "tables that both have fitted: 4; by torch 20, which is\n5.0 times as many; the median table 5.0 times" in found
+    )
+    assert "0.0 times as many" in render_native([(0, failed)], page)  # the page is written after each fit

@@ -156,11 +156,11 @@ def test_what_a_cluster_cannot_do_is_said(nae: Command, folder: Path, given: lis
     assert "--on-bad-rows and --cache are for tables read on this machine" in err
 
 
-@pytest.mark.parametrize("given", [["--test-size", 0.1], ["--device", "cpu"]])
+@pytest.mark.parametrize("given", [["--test-size", 0.1], ["--device", "cpu"], ["--engine", "torch"]])
 def test_what_has_no_effect_on_a_cluster_is_not_taken(nae: Command, folder: Path, given: list[Any]) -> None:
     code, _, err = nae("fit", folder / "homes.parquet", "-t", "price", "--ray", *given)
     assert code == 2
-    assert "--test-size and --device have no effect if a cluster distributes rows" in err
+    assert "--test-size, --device and --engine have no effect if a cluster distributes rows" in err
 
 
 def test_the_chosen_settings_are_fitted_by_the_cluster_that_found_them(

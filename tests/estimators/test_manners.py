@@ -3,17 +3,18 @@
 import json
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from nae import NAEClassifier, NAERegressor
-from nae._processes import count_threads
+from nae import NAEClassifier, NAERegressor, _processes
+from nae._processes import count_processors, count_threads
 from nae.engines.native import engine as native_engine
 from nae.errors import ConfigError, DataError, TrainingError
-from nae.estimators.threads import read_threads
+from nae.estimators.threads import one_blas_thread, read_threads
 from nae.native import is_here, reason
 from nae.tables import TrainingSummary
 
@@ -231,18 +232,55 @@ def test_the_native_core_gets_as_many_threads(X, y, n_jobs, monkeypatch):
 
     monkeypatch.setattr(native_engine, "Core", make)
     NAERegressor(n_jobs=n_jobs, engine="native", **FAST).fit(X[:50], y[:50])
-    assert seen == [n_jobs if n_jobs > 0 else os.cpu_count()]
+    assert seen == [n_jobs if n_jobs > 0 else count_processors()]
 
 
 def test_without_a_number_of_threads_the_processors_decide_or_the_environment(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
-    assert (read_threads(None), read_threads(-1), read_threads(-3), read_threads(-99)) == (6, 8, 6, 1)
-    for asked, expected in (("4", 4), ("2,1", 2), ("99", 6), ("0", 1), ("many", 6)):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)  # two of them belong to others
+    monkeypatch.setattr(_processes, "_LIMITS", Path("no such folder"))
+    assert (read_threads(None), read_threads(-1), read_threads(-3), read_threads(-99)) == (6, 6, 4, 1)
+    for asked, expected in (("4", 4), ("2,1", 2), (" 3 ", 3), ("99", 6), ("0", 1), ("many", 6), ("", 6)):
         monkeypatch.setenv("OMP_NUM_THREADS", asked)
         assert read_threads(None) == count_threads() == expected
         assert read_threads(5) == 5  # who says a number gets it
+        assert read_threads(-1) == 6
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"cpu.max": "150000 100000\n"}, 2),
+        ({"cpu.max": "50000 100000\n"}, 1),
+        ({"cpu.max": "max 100000\n"}, 6),
+        ({"cpu.max": "9900000 100000\n"}, 6),
+        ({"cpu/cpu.cfs_quota_us": "300000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 3),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 6),
+        ({}, 6),
+    ],
+)
+def test_a_container_has_as_many_processors_as_it_may_use(monkeypatch, tmp_path, files, expected):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.setattr(_processes, "_LIMITS", tmp_path)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert count_processors() == count_threads() == read_threads(None) == read_threads(-1) == expected
+
+
+def test_a_block_that_fails_leaves_torch_as_many_threads_as_before():
+    before = torch.get_num_threads()
+
+    def fail() -> None:
+        with one_blas_thread():
+            torch.set_num_threads(before + 1)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert torch.get_num_threads() == before
 
 
 @pytest.mark.skipif(not is_here(), reason=reason())

@@ -289,6 +289,14 @@ def test_more_effort_takes_more_members_patience_and_larger_networks(is_classes:
     assert settings(5_000_000, effort="best", is_classes=is_classes).training.patience
 
 
+def test_patience_follows_effort_where_it_is_a_share_of_the_epochs() -> None:
+    quick, normal, best = (
+        settings(20_000, effort=one, encoder="mlp", max_epochs=400).training.patience
+        for one in ("quick", "normal", "best")
+    )
+    assert (quick, normal, best) == (50, 100, 200)
+
+
 def test_what_is_given_is_not_changed_by_effort() -> None:
     given = {"n_members": 3, "n_experts": 5, "hidden_dim": 9, "early_stopping_rounds": 7}
     found = settings(20_000, effort="best", **given)

@@ -14,8 +14,10 @@ import pytest
 import nae
 from nae import NAEClassifier, NAERegressor, TableModel
 from nae._typing import Array
+from nae.engines import Place
 from nae.errors import ConfigError, TrainingError
 from nae.estimators.fitting import fit_model as fit_apart
+from nae.native import is_here, reason
 from nae.scale import fit_members
 from nae.scale.members import _share_out
 from nae.scale.merge import merge_histories, merge_models
@@ -141,6 +143,38 @@ def test_each_member_holds_out_its_own_fold(ray: HereAndNow, monkeypatch: pytest
     assert [len(rows) for rows in held_out] == [150] * 5
     assert sorted(np.concatenate(held_out[:4]).tolist()) == list(range(600))
     np.testing.assert_array_equal(held_out[4], held_out[0])  # more members than folds begin anew
+
+
+@pytest.mark.parametrize(
+    ("asked", "resources", "expected"),
+    [
+        ({}, {"cpu": 1, "gpu": 0.5}, ("torch", "cuda", 0.5)),
+        ({"engine": "native"}, {"cpu": 1, "gpu": 0.5}, ("native", "cpu", 0)),
+        ({"engine": "torch"}, {"cpu": 1}, ("torch", "cpu", 0)),
+        ({}, {"cpu": 1}, ("native", "cpu", 0)),
+    ],
+)
+def test_members_are_trained_where_the_jobs_are_and_not_where_this_process_is(
+    ray: HereAndNow,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: dict[str, Any],
+    resources: dict[str, float],
+    expected: tuple[str, str, float],
+) -> None:
+    if expected[0] == "native" and not is_here():
+        pytest.skip(reason())
+    X, y = make_rows()
+    monkeypatch.setattr("nae.estimators.prepared.choose_place", lambda *_, **__: Place("torch", "cuda", "it is here"))
+    places: list[Place] = []
+
+    def fit_model(prepared: Any, *given: Any) -> Any:
+        places.append(prepared.place)
+        return fit_apart(replace(prepared, place=Place("torch", "cpu", "a stand-in")), *given)
+
+    monkeypatch.setattr("nae.scale.members.fit_model", fit_model)
+    model = fit_members(NAERegressor(n_members=2, **asked, **TINY), X, y, resources=resources).model_
+    assert [(place.engine, place.device) for place in places] == [expected[:2]] * 2
+    assert (model.training.engine, model.training.device, ray.options["num_gpus"]) == expected
 
 
 @pytest.mark.slow

@@ -62,7 +62,10 @@ def fit(
     ] = None,
     effort: Annotated[str, typer.Option(help="Time spent on accuracy: quick, normal or best.")] = Recipe.effort,
     members: Annotated[
-        int | None, typer.Option(help=f"Number of networks that are averaged. Default: {NUMBERS.n_members}.")
+        int | None,
+        typer.Option(
+            help=f"Number of networks that are averaged. Default: {NUMBERS.n_members}, or what --effort says."
+        ),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Largest number of passes over the rows.")] = None,
     time_limit: Annotated[str | None, typer.Option(help="Longest time to train, such as 90s, 5m or 1h30m.")] = None,
@@ -125,8 +128,11 @@ def fit(
         )
     if ray is not None and (on_bad_rows != "error" or cache is not None):
         raise ConfigError("--on-bad-rows and --cache are for tables read on this machine; leave them out with --ray.")
-    if ray is not None and by is Share.rows and (recipe.test_size != Recipe.test_size or device != Recipe.device):
-        raise ConfigError("--test-size and --device have no effect if a cluster distributes rows; leave them out.")
+    unused = (test_size, device, engine) != (Recipe.test_size, Recipe.device, Recipe.engine)
+    if ray is not None and by is Share.rows and unused:
+        raise ConfigError(
+            "--test-size, --device and --engine have no effect if a cluster distributes rows; leave them out."
+        )
     model: Any
     if ray is not None and by is Share.rows:
         from nae.cli.cluster import fit_on_cluster

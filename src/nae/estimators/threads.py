@@ -5,27 +5,26 @@ of a small table is solved for, one thread works; the steps of either engine giv
 """
 
 import functools
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
-from nae._processes import count_threads
+from nae._processes import count_processors, count_threads
 from nae.errors import ConfigError
 
 __all__ = ["one_blas_thread", "read_threads"]
 
 
 def read_threads(n_jobs: Any) -> int:
-    """Return the number of threads for ``n_jobs``; negative numbers count from all processors, as in joblib."""
+    """Return the number of threads for ``n_jobs``; negative numbers count from the processors, as in joblib."""
     if n_jobs is None:
         return count_threads()
     if not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise ConfigError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
     asked = int(n_jobs)
-    return asked if asked > 0 else max(1, (os.cpu_count() or 1) + 1 + asked)
+    return asked if asked > 0 else max(1, count_processors() + 1 + asked)
 
 
 @contextmanager
@@ -33,10 +32,12 @@ def one_blas_thread() -> Iterator[None]:
     """Let numpy's linear algebra have one thread for a block, and torch, where it is loaded, as many as before."""
     torch = sys.modules.get("torch")
     before = None if torch is None else torch.get_num_threads()
-    with _libraries().limit(limits=1, user_api="blas"):
-        yield
-    if torch is not None:
-        torch.set_num_threads(before)  # where both use one library
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        if torch is not None:
+            torch.set_num_threads(before)  # where both use one library
 
 
 @functools.cache

@@ -127,7 +127,8 @@ class Core:
         self._handle = self._library.nae_new(byref(config), byref(given))
         del keep
         if not self._handle:
-            raise MemoryError(f"The native core needs more memory, or {shape.instructions} instructions.")
+            wanted = "" if shape.instructions == "best" else f", or {shape.instructions} instructions"
+            raise MemoryError(f"The native core needs more memory{wanted}.")
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):

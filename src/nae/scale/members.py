@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from nae.engines import Place
+from nae.engines import Place, choose_place
 from nae.errors import ConfigError
 from nae.estimators import NAEClassifier, NAERegressor
 from nae.estimators.fitting import Fitted, Run, fit_model
@@ -48,7 +47,7 @@ def fit_members(
         As in ``fit``. The table must be in memory.
     resources
         The resources of one job, such as ``{"cpu": 2, "gpu": 0.5}``. If None, an equal share of the cluster. A job with
-        a GPU trains on it.
+        a GPU trains on it, unless ``engine='native'``.
     address
         The address of the cluster. If None, a Ray is started on this machine. An existing connection is reused.
     """
@@ -56,25 +55,36 @@ def fit_members(
         raise ConfigError("Members are trained apart on rows in memory; X is a scan of files. Use nae.scale.fit_ray.")
     with connect(address) as ray:
         available = _read_resources(ray) if resources is None else resources
-        device = "cuda" if available.get("gpu", 0) > 0 else "cpu"
-        train = partial(_train_apart, ray=ray, resources=resources, device=device)
+        has_gpu = available.get("gpu", 0) > 0 and estimator.engine != "native"
+        places: list[Place] = []
+
+        def train(prepared: Prepared, run: Run) -> Fitted:
+            places.append(_place_jobs(prepared, estimator.engine, has_gpu=has_gpu))
+            return _train_apart(replace(prepared, place=places[-1]), run, ray=ray, resources=resources)
+
         estimator.fit_with(train, X, y, sample_weight=sample_weight, eval_set=eval_set, offset=offset)
-    model = estimator.model_
-    estimator.model_ = replace(model, training=replace(model.training, device=device))
+    model, place = estimator.model_, places[-1]
+    estimator.model_ = replace(model, training=replace(model.training, device=place.device, engine=place.engine))
     return estimator
 
 
-def _train_apart(
-    prepared: Prepared, run: Run, *, ray: Any, resources: Mapping[str, float] | None, device: str
-) -> Fitted:
+def _place_jobs(prepared: Prepared, engine: str, *, has_gpu: bool) -> Place:
+    """Return where members are trained: on the GPU of each job, or on processors, whatever this machine has."""
+    if has_gpu:
+        return Place("torch", "cuda", "where members are trained")
+    return choose_place(engine, "cpu", network=prepared.settings.network, loss=prepared.task.loss)
+
+
+def _train_apart(prepared: Prepared, run: Run, *, ray: Any, resources: Mapping[str, float] | None) -> Fitted:
     """Fit like ``fit_model``, with one job per member."""
     n_members, state = prepared.settings.network.n_members, prepared.state
     wanted = _share_out(_read_resources(ray), n_members) if resources is None else dict(resources)
     n_cpus, n_gpus = wanted.pop("cpu", 1), wanted.pop("gpu", 0)
+    n_gpus = 0 if prepared.place.device == "cpu" else n_gpus
     run = replace(run, n_jobs=run.n_jobs or max(1, int(n_cpus)))
     shared = ray.put((replace(prepared, state=None), run))  # all jobs need it
     job = ray.remote(num_cpus=n_cpus, num_gpus=n_gpus, resources=wanted)(_train_member)
-    jobs = [job.remote(shared, member, _own_state(state, member), device) for member in range(n_members)]
+    jobs = [job.remote(shared, member, _own_state(state, member)) for member in range(n_members)]
     try:
         fits = ray.get(jobs)
     except BaseException as error:
@@ -84,12 +94,10 @@ def _train_apart(
     return merge_fits(fits, prepared.cells, prepared.weights, has_own_rows=prepared.validation is None)
 
 
-def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None, device: str) -> Fitted:
+def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None) -> Fitted:
     """Train one member on all rows except its fold, as a network with one member."""
     prepared, run = shared
     settings = prepared.settings
-    if device != "cpu":
-        prepared = replace(prepared, place=Place("torch", device, "where members are trained"))
     source = prepared.source
     if isinstance(source, TrainingRows) and source.fold is not None and settings.n_folds is not None:
         is_own = source.fold == member % settings.n_folds

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nae.encoding import Cells
 from nae.engines import choose_place
 from nae.engines.native import NativeEngine, why_not
 from nae.engines.torch import TorchEngine
@@ -124,6 +125,14 @@ def test_the_network_has_what_is_kept() -> None:
     assert one.judge().loss == verdict.loss
     one.restore({**kept, "intercept": kept["intercept"] + 1.0})
     assert one.judge().loss != verdict.loss
+
+
+def test_rows_may_lie_in_memory_column_by_column() -> None:
+    problem = kind_of("plain")
+    rows = problem.rows()
+    cells = Cells(np.asfortranarray(rows.cells.slot), np.asfortranarray(rows.cells.fraction))
+    other = NativeEngine(problem.job(rows=replace(rows, cells=cells)))
+    assert other.train_epoch(lambda _: 0.01) == NativeEngine(problem.job()).train_epoch(lambda _: 0.01)
 
 
 def test_a_run_ends_as_that_of_torch() -> None:

@@ -174,3 +174,12 @@ def test_an_engine_goes_on_from_its_state(config: dict[str, object]) -> None:
     assert one.train_epoch(lambda _: 0.01) == other.train_epoch(lambda _: 0.01)
     found = other.snapshot()
     assert all(np.array_equal(array, found[name]) for name, array in one.snapshot().items())
+
+
+def test_a_state_stays_as_it_was_while_the_engine_goes_on() -> None:
+    one = engine_of(Problem(dropout=0.2), batch_size=16, averaged_steps=4, additivity=0.9)
+    state = one.state()
+    kept = {name: array.copy() for name, array in state.arrays.items()}
+    one.train_epoch(lambda _: 0.05)
+    assert all(np.array_equal(array, kept[name]) for name, array in state.arrays.items())
+    assert not np.array_equal(one.state().arrays["noise"], kept["noise"])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from nae._typing import AnyArray
 from nae.encoding import Cells
 from nae.engines.torch.rows import TensorRows, TensorWindow
 from nae.scanning.cache import open_cache, plan_blocks
@@ -114,6 +115,23 @@ def test_a_window_copies_only_when_its_source_has_moved(source: CachedRows, monk
     monkeypatch.setattr(TensorRows, "copy_from", copy_from)
     list(window.batches(8, 50, np.random.default_rng(1)))
     assert len(copies) == source.cache.n_blocks
+
+
+def test_the_batches_of_a_window_that_stays_are_sent_at_once(
+    source: CachedRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window, sent = TensorWindow(source, torch.device("cpu")), []
+    real = torch.from_numpy
+
+    def from_numpy(array: AnyArray) -> torch.Tensor:
+        sent.append(len(array))
+        return real(array)
+
+    monkeypatch.setattr(torch, "from_numpy", from_numpy)
+    parts = list(window.batches(8, 50, np.random.default_rng(1)))
+    assert sent == ([8] if source.cache.n_blocks == 1 else [1] * 8)
+    expected = source.batches(8, 50, np.random.default_rng(1))
+    assert all(np.array_equal(part.numpy(), other) for part, other in zip(parts, expected, strict=True))
 
 
 class _Copied(TensorWindow):

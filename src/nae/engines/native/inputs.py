@@ -113,7 +113,7 @@ def make_table(rows: TrainingRows, slots: Slots) -> Table:
 
     is_label = not np.issubdtype(rows.target.dtype, np.floating)
     return Table(
-        slot=slots.compact[rows.cells.slot],
+        slot=np.ascontiguousarray(slots.compact[rows.cells.slot]),  # columns stay columns when they are looked up
         fraction=np.ascontiguousarray(rows.cells.fraction, dtype=dtype),
         target=None if is_label else array(rows.target),
         label=array(rows.target, np.int32) if is_label else None,

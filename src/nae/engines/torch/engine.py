@@ -125,7 +125,7 @@ class TorchEngine:
         if self.mean is not None:
             arrays |= with_prefix("mean", _arrays(self.mean.tensors()))
         if self.module.noise is not None:
-            arrays["noise"] = self.module.noise.cpu().numpy()
+            arrays["noise"] = np.array(self.module.noise.cpu().numpy())  # a copy: steps move the counter on
         if (dial := self.dial) is not None:
             arrays |= with_prefix("dial", dial.arrays())
         return RunState(arrays, {"n_steps": self.n_steps, "random": self.random.bit_generator.state})

@@ -79,9 +79,14 @@ class TensorWindow:
         self._is_shared = device.type == "cpu" and self.rows.weight.data_ptr() == source.window.weight.ctypes.data
 
     def batches(self, n_batches: int, batch_size: int, random: np.random.Generator) -> Iterator[Tensor]:
-        """Yield the batches of one epoch as positions in the window."""
-        for part in self.source.batches(n_batches, batch_size, random):
+        """Yield the batches of one epoch as positions in the window.
+
+        Where the window stays, they are sent at once: to send one, a processor waits until the GPU has taken its step.
+        """
+        each = self.source.batches(n_batches, batch_size, random)
+        sent = (part[None] for part in each) if self.source.whole() is None else iter([np.stack(list(each))])
+        for parts in sent:
             if not self._is_shared and self._n_moves != self.source.n_moves:
                 self.rows.copy_from(self.source.window)
             self._n_moves = self.source.n_moves
-            yield torch.from_numpy(part).to(self.device)
+            yield from torch.from_numpy(parts).to(self.device)
