@@ -243,7 +243,7 @@ class Parameters(Table):
         _words(EffortName),
         f"""How much time a fit spends on accuracy. 'quick' is a first look: {EFFORTS["quick"].n_members} members and
         half the patience, in about a third of the time. 'best' takes {EFFORTS["best"].n_members} members, twice the
-        patience, and large networks from a quarter of the rows on, in three to ten times the time. Given parameters are
+        patience, and large networks from a quarter of the rows on, in two to six times the time. Given parameters are
         not changed.""",
     ] = "normal"
     n_members: Annotated[
