@@ -3,12 +3,14 @@
 import json
 import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from nae import NAEClassifier, NAERegressor, _processes
 from nae._processes import count_processors, count_threads
@@ -289,6 +291,20 @@ def test_any_number_of_threads_trains_the_same_model(X, y, n_rows):
     one, other = (NAERegressor(n_jobs=n_jobs, engine="native", **FAST).fit(X[:n_rows], y[:n_rows]) for n_jobs in (1, 3))
     np.testing.assert_array_equal(one.model_.experts, other.model_.experts)
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_fits_at_once_give_the_threads_of_linear_algebra_back():
+    def threads() -> list[int]:
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    with threadpool_limits(limits=3, user_api="blas"):
+        before, first, second = threads(), one_blas_thread(), one_blas_thread()
+        with ExitStack() as last:
+            with first:
+                last.enter_context(second)  # it begins in the block of the first one, and ends after it
+                assert set(threads()) == {1}
+            assert set(threads()) == {1}
+        assert threads() == before
 
 
 def test_no_threads_at_all_are_an_error(X, y):

@@ -7,8 +7,9 @@ of a small table is solved for, one thread works; the steps of either engine giv
 import functools
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from numbers import Integral
+from threading import Lock
 from typing import Any
 
 from nae._processes import count_processors, count_threads
@@ -29,15 +30,40 @@ def read_threads(n_jobs: Any) -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let numpy's linear algebra have one thread for a block, and torch, where it is loaded, as many as before."""
-    torch = sys.modules.get("torch")
-    before = None if torch is None else torch.get_num_threads()
+    """Let numpy's linear algebra have one thread for a block, and torch, where it is loaded, as many as before.
+
+    The limit is that of the process. Of several fits at once, the first one sets it, and the last one takes it back.
+    """
+    _LIMIT.begin()
     try:
-        with _libraries().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        if torch is not None:
-            torch.set_num_threads(before)  # where both use one library
+        _LIMIT.end()
+
+
+class _Limit:
+    """The limit, and how many blocks it holds for."""
+
+    def __init__(self) -> None:
+        self.lock, self.n_blocks, self.before = Lock(), 0, ExitStack()
+
+    def begin(self) -> None:
+        with self.lock, ExitStack() as stack:
+            if self.n_blocks == 0:
+                if (torch := sys.modules.get("torch")) is not None:  # both may use one library
+                    stack.callback(torch.set_num_threads, torch.get_num_threads())
+                stack.enter_context(_libraries().limit(limits=1, user_api="blas"))
+                self.before = stack.pop_all()
+            self.n_blocks += 1
+
+    def end(self) -> None:
+        with self.lock:
+            self.n_blocks -= 1
+            if self.n_blocks == 0:
+                self.before.close()
+
+
+_LIMIT = _Limit()
 
 
 @functools.cache
