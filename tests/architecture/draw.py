@@ -17,7 +17,7 @@ GROUPS = {
         "presets",
         "datasets",
     ),
-    "The model": ("tables", "quality", "explanation", "metrics", "card"),
+    "The model": ("tables", "quality", "certificates", "explanation", "metrics", "card"),
     "Learning": ("native", "network", "scanning", "training", "engines", "estimators", "tuning", "scale"),
     "Showing and handing on": ("plots", "interop", "export", "report", "serving"),
     "The command line": ("cli",),

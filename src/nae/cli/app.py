@@ -12,6 +12,7 @@ import typer
 from typer.main import get_command
 
 from nae import __version__
+from nae.cli.certify import certify
 from nae.cli.compare import compare
 from nae.cli.console import say
 from nae.cli.demo import demo
@@ -32,6 +33,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     fit,
     predict,
     explain,
+    certify,
     report,
     compare,
     show,
@@ -68,7 +70,10 @@ def _nae(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code: 0, 2 for errors the user can correct, 130 for Ctrl-C."""
+    """Run one command line and return its exit code: 0, 2 for errors the user can correct, 130 for Ctrl-C.
+
+    A command may return another code, as ``nae certify`` does.
+    """
     is_debug, arguments = _take_debug(arguments)
     try:
         with warnings.catch_warnings():

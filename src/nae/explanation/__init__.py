@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 _WHERE = {
     "Axis": "nae.explanation.grid",
+    "Certificate": "nae.explanation.certificates",
+    "Certificates": "nae.explanation.certificates",
+    "Counterexample": "nae.explanation.certificates",
     "EffectCap": "nae.explanation.caps",
     "EffectCaps": "nae.explanation.caps",
     "FeatureShape": "nae.explanation.shapes",
@@ -19,6 +22,9 @@ _WHERE = {
 
 __all__ = [
     "Axis",
+    "Certificate",
+    "Certificates",
+    "Counterexample",
     "EffectCap",
     "EffectCaps",
     "FeatureShape",
@@ -34,6 +40,9 @@ __all__ = [
 if TYPE_CHECKING:
     from nae.explanation.caps import EffectCap as EffectCap
     from nae.explanation.caps import EffectCaps as EffectCaps
+    from nae.explanation.certificates import Certificate as Certificate
+    from nae.explanation.certificates import Certificates as Certificates
+    from nae.explanation.certificates import Counterexample as Counterexample
     from nae.explanation.grid import Axis as Axis
     from nae.explanation.interaction import InteractionExplanation as InteractionExplanation
     from nae.explanation.local import LocalExplanation as LocalExplanation

@@ -1,12 +1,14 @@
 """The explanation methods that estimators and saved models share."""
 
 from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nae.encoding.columns import Columns
 
 if TYPE_CHECKING:
     from nae.explanation.caps import EffectCaps
+    from nae.explanation.certificates import Certificates
     from nae.explanation.interaction import InteractionExplanation, Isolation
     from nae.explanation.local import LocalExplanation
     from nae.explanation.shapes import GlobalExplanation
@@ -124,3 +126,43 @@ class Explains:
         from nae.explanation.caps import effect_caps
 
         return effect_caps(self._explained_model())
+
+    def certify(
+        self,
+        *,
+        monotone: Mapping[str, str | int] | None = None,
+        max_effect: Mapping[str, float] | None = None,
+        isolated: Iterable[str] | str = (),
+        unchanged: Iterable[str] | str = (),
+        output: str | None = None,
+    ) -> "Certificates":
+        """Return, for every statement, whether the tables prove it, two inputs refute it, or neither.
+
+        Statements are about the score, for any input. A violation of at most 1e-6 of the score's spread (the highest
+        minus the lowest score that the experts allow) counts as none.
+
+        Parameters
+        ----------
+        monotone
+            'increasing' ('+', 1) or 'decreasing' ('-', -1) by feature: a higher value never lowers (raises) the score,
+            whatever the other features are. Missing values are outside the order.
+        max_effect
+            A limit by feature, in units of the score: changing the feature alone never moves the score by more.
+        isolated
+            Features that change the contribution of no other feature.
+        unchanged
+            Features whose contribution is changed by no other feature.
+        output
+            One of several targets; if None, all. With more than two classes, the class whose log-odds against each
+            other class are certified; monotone and max_effect need it.
+        """
+        from nae.explanation.certificates import certify
+
+        return certify(
+            self._explained_model(),
+            monotone=monotone,
+            max_effect=max_effect,
+            isolated=isolated,
+            unchanged=unchanged,
+            output=output,
+        )

@@ -1,0 +1,6 @@
+"""Proofs about a finished model, from its tables alone, and the search for inputs that break a statement."""
+
+from nae.certificates.attacks import Pair, attack
+from nae.certificates.proofs import TOLERANCE, Tables
+
+__all__ = ["TOLERANCE", "Pair", "Tables", "attack"]

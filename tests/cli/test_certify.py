@@ -1,0 +1,84 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nae.encoding import Category, Number
+from tests.cli.conftest import Command
+from tests.laws.models import make_model
+
+FEATURES = (Number("income", np.array([0.0, 1.0, 2.0])), Category(" town:old", ("Ulm", "Bonn")))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return a model that increases with income and has one expert per feature."""
+    model = make_model(np.random.default_rng(0), features=FEATURES, n_experts=1, link="logit")
+    model.experts[:3, 0, 0, 0] = [0.0, 1.0, 2.0]
+    model.save(tmp_path / "m.nae")
+    return tmp_path / "m.nae"
+
+
+def test_what_is_proven_exits_with_0(nae: Command, path: Path) -> None:
+    code, out, err = nae(
+        "certify", path, "--monotone", "income:+", "--max-effect", "town:old:99", "--isolated", "town:old"
+    )
+    assert (code, err) == (0, "")
+    assert out.count("Proven: ") == 3
+    assert (
+        "Proven: A higher income never lowers the log-odds of class 0. For any input, the change is at most 0 (limit 0,"
+        in out
+    )
+
+
+def test_what_is_refuted_exits_with_1_and_shows_two_inputs(nae: Command, path: Path) -> None:
+    code, out, err = nae("certify", path, "--monotone", "income:-", "--unchanged", "income")
+    assert (code, err) == (1, "")
+    assert "Refuted: A higher income never raises the log-odds of class 0. Changing income from 2 to 0" in out
+    assert "Proven: No other feature changes how income counts." in out
+
+
+def test_either_of_two_classes_can_be_certified(nae: Command, path: Path) -> None:
+    assert nae("certify", path, "--monotone", "income:-", "--class", "no")[0] == 0
+    code, _, err = nae("certify", path, "--monotone", "income:-", "--class", "noo")
+    assert (code, "Did you mean 'no'?" in err) == (2, True)
+
+
+def test_json_has_every_number(nae: Command, path: Path) -> None:
+    code, out, _ = nae("certify", path, "--monotone", "income:-", "--json")
+    found = json.loads(out)
+    assert code == 1
+    assert found["type"] == "certificates"
+    (one,) = found["certificates"]
+    assert one["verdict"] == "refuted"
+    assert one["bound"] == pytest.approx(2.0)
+    assert one["counterexample"]["violation"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ((), "needs at least one statement"),
+        (("--monotone", "income"), "--monotone must be a feature, a colon and a value, such as income:+; got 'income'"),
+        (("--monotone", "income:up"), "got 'up' for 'income'"),
+        (("--monotone", "incom:+"), "Did you mean 'income'?"),
+        (("--monotone", "town:old:+"), "needs a feature with an order; ' town:old' is a category of 2 levels"),
+        (("--monotone", "income:+", "--monotone", "income:-"), "takes every feature once; got 'income' twice"),
+        (("--max-effect", "income:much"), "--max-effect must end in a number, such as postcode:0.05; got 'much'"),
+        (("--max-effect", "income:-1"), "must be a number of at least 0"),
+    ],
+)
+def test_a_statement_that_makes_no_sense_is_one_sentence(
+    nae: Command, path: Path, words: tuple[str, ...], error: str
+) -> None:
+    code, out, err = nae("certify", path, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert error in err
+
+
+def test_the_help_states_the_exit_codes(nae: Command) -> None:
+    said = " ".join(nae("certify", "--help")[1].split())
+    assert "The exit code is 0 if all are proven, and 1 if any is not." in said
