@@ -21,7 +21,7 @@ from nae.training.workers import ALONE, Workers
 __all__ = ["Place", "choose_place", "estimate_work", "halve_batch_until_it_fits"]
 
 # A GPU takes about six seconds to import torch, to start and to capture its first step, and then half a millisecond a
-# step. In a second, two cores do about 1.3e11 of the multiplications that are counted below (docs/scaling.md).
+# step. In a second, two cores do about 1.3e11 of the multiplications that are counted below, by the native core.
 _WORTH_IT = 8e11
 _FEWEST_ROWS = 16  # in a batch
 _DRIVERS = ("libcuda.so.1", "nvcuda.dll", "libamdhip64.so")

@@ -150,9 +150,11 @@ def test_a_run_ends_as_that_of_torch() -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-def test_an_interrupt_does_not_wait_for_the_end_of_an_epoch() -> None:
+def test_an_interrupt_does_not_wait_for_the_end_of_an_epoch(request: pytest.FixtureRequest) -> None:
     one = Problem(n_rows=30, training={"batch_size": 1}).engine(NativeEngine)
     order = np.broadcast_to(np.zeros(1, dtype=np.int64), (10**9, 1))  # hours of steps
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):

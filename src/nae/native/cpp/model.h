@@ -50,7 +50,7 @@ struct Model {
   Sizes size;
   const int* first_slot;        // (F + 1,)
   const int* n_slots;           // (F,), without the untrained slot
-  // Inputs as differences (differences.h).
+  // Inputs as differences (first_layer.h).
   const int* entry_start;       // (slots + 1,)
   const int* entry_column;
   const T* entry_value;

@@ -1,5 +1,5 @@
 // Random numbers that only depend on a counter: SplitMix64 (Steele, Lea and Flood, 2014) hashes it. So a number does not
-// depend on who asks for it, and torch draws the same (nae/network/noise.py).
+// depend on who asks for it, and torch draws the same (nae/engines/torch/noise.py).
 //
 // A step draws a number for every row, expert, feature and member, in this order: number i is the i-th part of the
 // step's words, beginning with the lowest bits of each. First come the 32 bits of each piece of Gumbel noise, then the
