@@ -40,7 +40,7 @@ _KNOWN = (
     EqualRouting,
     OneExpert,
     Mix,
-)  # all that a score passes
+)  # all that a score passes; written out here, so that a new step is refused until the proofs cover it
 
 
 @dataclass(frozen=True, eq=False)

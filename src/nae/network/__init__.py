@@ -4,7 +4,7 @@ from nae.network.config import NetworkConfig
 from nae.network.encoders import ENCODERS, Encoder
 from nae.network.gates import GATES, Gate
 from nae.network.inputs import piecewise_inputs, quantile_inputs
-from nae.network.network import ADDITIONS, START, Network, draw_network
+from nae.network.network import ADDITIONS, START, Network, below, draw_network
 
 __all__ = [
     "ADDITIONS",
@@ -15,6 +15,7 @@ __all__ = [
     "Gate",
     "Network",
     "NetworkConfig",
+    "below",
     "draw_network",
     "piecewise_inputs",
     "quantile_inputs",

@@ -26,7 +26,7 @@ from nae.network.gates import GATES, Gate
 from nae.tables.gates import GateTables
 from nae.tables.routing import EqualRouting, Routing, SoftmaxRouting
 
-__all__ = ["ADDITIONS", "ROUTINGS", "START", "Network", "draw_network"]
+__all__ = ["ADDITIONS", "ROUTINGS", "START", "Network", "below", "draw_network"]
 
 START = "start"
 ADDITIONS = ("expert_weight", "expert_bias", "intercept")
@@ -114,7 +114,7 @@ class Network:
         """
         experts = np.empty((len(padded), *self.expert_shape))
         feature = padded // self.n_slots
-        gate = _parts(self.arrays, "gate.")
+        gate = below("gate.", self.arrays)
         terms = np.empty((len(padded), *gate["weight"].shape[2:]))
         with np.errstate(over="ignore", invalid="ignore"):  # weights that diverged: whoever takes the tables looks
             for i in range(self.n_features):
@@ -131,7 +131,7 @@ class Network:
         """Return experts (S, K, O, M) and gate terms (S, W, M) of a feature on some slots."""
         hidden: Array = np.asarray(self.inputs[feature, slots], dtype=np.float64)[None]  # (1, S, in)
         for block in range(self.config.n_blocks):
-            parts = _parts(self.arrays, f"trunk.blocks.{block}.")
+            parts = below(f"trunk.blocks.{block}.", self.arrays)
             own = {name: np.asarray(array[:, feature], dtype=np.float64) for name, array in parts.items()}
             hidden = _apply_block(hidden, own, is_batch_norm=self.config.norm == "batch")
         experts = _project(hidden, self.arrays["expert_weight"][feature])
@@ -181,7 +181,7 @@ def draw_network(
     return made.with_arrays(drawn)
 
 
-def _parts(arrays: Mapping[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
+def below(prefix: str, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Return the arrays whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 

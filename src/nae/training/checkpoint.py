@@ -13,6 +13,7 @@ import safetensors.numpy
 from nae._files import write_whole
 from nae._typing import AnyArray
 from nae.errors import FormatError
+from nae.network import below
 from nae.training.history import Epoch
 
 __all__ = [
@@ -69,5 +70,4 @@ def with_prefix(prefix: str, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArr
 
 def without_prefix(prefix: str, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Return the arrays whose names begin with a prefix, without it."""
-    start = f"{prefix}/"
-    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+    return below(f"{prefix}/", arrays)

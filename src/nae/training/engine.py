@@ -38,6 +38,16 @@ class Job:
     n_threads: int | None = None
     """If None, the engine decides."""
 
+    @property
+    def n_batches(self) -> int:
+        """Steps in an epoch."""
+        return max(1, round(len(self.rows) / self.config.batch_size))
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a step; a few rows are left over in every epoch."""
+        return len(self.rows) // self.n_batches
+
 
 class Engine(Protocol):
     """What the loop asks of whoever takes the steps."""

@@ -31,16 +31,20 @@ class Loss:
 
     name: str
     link: str
-    formula: Formula
+    formula: Formula | None  # None where the target is the number of a class, and every class has a score
     excess: Excess  # weighted, it adds up to zero once the model is balanced
     domain: str = "any"  # 'any', 'non-negative' or 'positive'
     is_scaled: bool = False  # the target is standardised
     option: tuple[str, float] | None = None  # its parameter, as the estimator calls it
-    has_classes: bool = False  # the target is the number of a class, and every class has a score
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether the target is the number of a class. Every class has a score then, and they are treated together."""
+        return self.formula is None
 
     def per_row(self, score: Array, target: Array) -> Array:
         """Return the loss of every row and member, (B, O, M), target -> (B, M)."""
-        if self.has_classes:
+        if self.formula is None:
             return _cross_entropy(score, target)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(self.formula(score, target[..., None])[0].mean(axis=1))
@@ -51,7 +55,7 @@ class Loss:
         Where a loss of the distance to a number has a corner or a straight side, the curvature is that of a parabola
         with the same slope. Classes are treated one by one.
         """
-        if self.has_classes:
+        if self.formula is None:
             shares = _softmax(score)
             slope = shares - (target[:, None] == np.arange(score.shape[1]))[..., None]
             return slope, np.maximum(shares * (1 - shares), _LEAST_CURVATURE)
@@ -162,10 +166,6 @@ def _softmax(score: Array) -> Array:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def _no_formula(score: Array, target: Array) -> Derivatives:
-    raise NotImplementedError("Classes are treated together, not one by one.")
-
-
 def _class_excess(score: Array, target: Array) -> tuple[Array, Array]:
     """Return the excess of every class, and its probability: the slope is not diagonal and follows from these."""
     chance = LINKS["softmax"].inverse(score)
@@ -206,6 +206,6 @@ def make_loss(
             name, "log", _tweedie(power), _mean_excess, domain="non-negative", option=("tweedie_power", power)
         ),
         "logistic": Loss(name, "logit", _logistic, _probability_excess),
-        "cross-entropy": Loss(name, "softmax", _no_formula, _class_excess, has_classes=True),
+        "cross-entropy": Loss(name, "softmax", None, _class_excess),
     }
     return made[name]

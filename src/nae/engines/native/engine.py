@@ -48,8 +48,7 @@ class NativeEngine:
         if missing := why_not(network.config, loss, job.workers):
             raise ConfigError(f"engine='native' cannot train this: {missing}. Use engine='auto'.")
         self.given, self.rows, self.config, self.random = network, rows, config, job.random
-        self.n_batches = max(1, round(len(rows) / config.batch_size))
-        self.batch_size = len(rows) // self.n_batches
+        self.n_batches, self.batch_size = job.n_batches, job.batch_size
         self.n_steps = 0
         self.dial: DialState | None = make_dial(network.config, config)
         self.noise = network.noise

@@ -43,8 +43,7 @@ class TorchEngine:
             self.module = TorchNetwork(network).to(place)
             if self.module.noise is not None:
                 self.module.noise += workers.rank * _APART
-            self.n_batches = max(1, round(len(rows) / config.batch_size))
-            self.batch_size = len(rows) // self.n_batches
+            self.n_batches, self.batch_size = job.n_batches, job.batch_size
             self.n_steps = 0
             self.optimiser = AdamW(self.module.parameters(), weight_decay=config.weight_decay)
             horizon = config.averaged_steps

@@ -16,9 +16,9 @@ from nae.engines.torch.gates import TORCH_GATES, TorchGate
 from nae.engines.torch.groups import Groups, group_features
 from nae.engines.torch.routed import Routed
 from nae.engines.torch.routing import TORCH_ROUTINGS
-from nae.engines.torch.tensors import parameter, parts, project
+from nae.engines.torch.tensors import parameter, project
 from nae.engines.torch.trunk import Trunk
-from nae.network import START, Network
+from nae.network import START, Network, below
 
 __all__ = ["Routed", "RowCells", "TorchNetwork"]
 
@@ -42,9 +42,9 @@ class TorchNetwork(nn.Module):
         self.routing = TORCH_ROUTINGS[config.routing](config.n_active, config.temperature)
         for name in ("expert_weight", "expert_bias", "intercept"):
             self.register_parameter(name, parameter(arrays[name]))
-        trunk = parts(arrays, "trunk.")
+        trunk = below("trunk.", arrays)
         self.trunk = Trunk(trunk, n_blocks=config.n_blocks, norm=config.norm, dropout=config.encoder_dropout)
-        self.gate: TorchGate = TORCH_GATES[config.gate](parts(arrays, "gate."), n_experts=config.n_experts)
+        self.gate: TorchGate = TORCH_GATES[config.gate](below("gate.", arrays), n_experts=config.n_experts)
         self.register_buffer("inputs", torch.tensor(network.inputs), persistent=False)
         # A feature that never varies could still carry what others do to each other: its experts stay at zero.
         live = None if network.is_live.all() else torch.as_tensor(network.is_live.astype(network.dtype)).view(-1, 1, 1)

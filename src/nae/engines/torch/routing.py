@@ -26,8 +26,6 @@ class Routing(ABC):
 
     is_softmax: ClassVar[bool] = False
     """Whether the weights are a softmax of the logits in training, too."""
-    is_noisy: ClassVar[bool] = False
-    """Whether random numbers are drawn in training."""
 
     @abstractmethod
     def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
@@ -55,8 +53,6 @@ class Equal(Routing):
 
 class Gumbel(Routing):
     """Softmax, re-sampled with Gumbel noise in training, Eq. (23) (NAE-D)."""
-
-    is_noisy = True
 
     def weights(self, logits: Tensor, *, counter: Tensor | None = None) -> Tensor:
         masked = _mask(logits, self.n_active)

@@ -1,23 +1,16 @@
 """How weights become parameters and are applied to hidden units."""
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor, nn
 
 from nae._typing import AnyArray
 
-__all__ = ["parameter", "parts", "project"]
+__all__ = ["parameter", "project"]
 
 
 def parameter(array: AnyArray) -> nn.Parameter:
     """Return a parameter that begins as a copy of an array."""
     return nn.Parameter(torch.tensor(array))
-
-
-def parts(arrays: Mapping[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
-    """Return the arrays whose names begin with a prefix, without it."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def project(hidden: Tensor, weight: Tensor) -> Tensor:

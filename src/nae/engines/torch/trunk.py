@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from nae._typing import AnyArray
 from nae.engines.torch.groups import Groups
-from nae.engines.torch.tensors import parameter, parts
+from nae.engines.torch.tensors import parameter
+from nae.network import below
 
 __all__ = ["Block", "Trunk"]
 
@@ -71,7 +72,7 @@ class Trunk(nn.Module):
     def __init__(self, arrays: Mapping[str, AnyArray], *, n_blocks: int, norm: str, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.blocks = nn.ModuleList(Block(parts(arrays, f"blocks.{depth}."), norm=norm) for depth in range(n_blocks))
+        self.blocks = nn.ModuleList(Block(below(f"blocks.{depth}.", arrays), norm=norm) for depth in range(n_blocks))
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return hidden units: (F, N, in) -> (M, F, N, hidden)."""
