@@ -3,11 +3,13 @@
 import json
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 from nae.errors import FormatError
 from nae.tables import TrainingSummary
 from nae.tables.summary import _RULES
+from tests.laws.models import make_model
 
 ENTRIES = {
     "intercept_shift": [0.5, -0.5],
@@ -19,6 +21,15 @@ ENTRIES = {
     "n_rows": 7,
     "quality_intervals": {"RMSE": [1.0, 2.0]},
     "split": {"test_size": 0.2, "seed": 0, "rows_sha256": "ab"},
+    "constraints": {
+        "monotone": {"income": "+", "age": -1},
+        "max_effect": {"postcode": 0.05},
+        "isolated": ["sex"],
+        "unchanged": [],
+        "curved": {"age": "convex"},
+        "ordered": True,
+        "of a newer version": None,
+    },
 }
 
 
@@ -59,8 +70,27 @@ def test_null_is_read_as_absent_where_it_is_allowed() -> None:
         ("baseline", {"level": 0.5}),
         ("quality", {"RMSE": None}),
         ("split", {"rows_sha256": "", "seed": 0}),
+        ("constraints", ["sex"]),
+        ("constraints", {"monotone": {"income": "up"}}),
+        ("constraints", {"monotone": {"income": True}}),
+        ("constraints", {"monotone": {"income": [1]}}),
+        ("constraints", {"max_effect": {"postcode": -1}}),
+        ("constraints", {"max_effect": [0.05]}),
+        ("constraints", {"isolated": "sex"}),
+        ("constraints", {"unchanged": [1]}),
+        ("constraints", {"curved": {"age": "+"}}),
+        ("constraints", {"ordered": 1}),
+        ("constraints", {"output": 1}),
     ],
 )
 def test_an_entry_of_the_wrong_type_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(FormatError, match=rf"'{name}' of the training summary must be .*; got "):
         TrainingSummary.from_dict({name: value})
+
+
+def test_the_other_class_is_promised_the_opposite() -> None:
+    promises = {"monotone": {"income": "+"}, "max_effect": {"town": 1}, "curved": {"age": "concave"}}
+    model = make_model(np.random.default_rng(0), link="logit").with_training(constraints=promises)
+    turned = model.for_class(model.classes[0])
+    assert turned.training.constraints == promises | {"monotone": {"income": "-"}, "curved": {"age": "convex"}}
+    assert turned.for_class(model.classes[1]).training.constraints == promises

@@ -6,6 +6,7 @@ import numpy as np
 
 from nae.errors import UserError, did_you_mean
 from nae.tables.model import TableModel
+from nae.tables.promises import mirrored_promises
 from nae.tables.statistics import Statistics
 from nae.tables.summary import TrainingSummary
 
@@ -48,10 +49,12 @@ def _mirrored_statistics(statistics: Statistics) -> Statistics:
 
 
 def _mirrored_training(training: TrainingSummary) -> TrainingSummary:
-    """Return the summary with the shares of the classes in their new order, and the shift of the intercept turned."""
+    """Return the summary with the shares of the classes in their new order, and signs and directions turned."""
     found = training
     if training.baseline is not None:
         found = replace(found, baseline={**training.baseline, "values": training.baseline["values"][::-1]})
     if training.intercept_shift is not None:
         found = replace(found, intercept_shift=tuple(0 - shift for shift in training.intercept_shift))
+    if training.constraints is not None:
+        found = replace(found, constraints=mirrored_promises(training.constraints))
     return found

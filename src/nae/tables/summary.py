@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypedDict
 
 from nae.errors import FormatError
+from nae.tables.promises import is_promises
 
 __all__ = ["AdditivityEntry", "BaselineEntry", "SplitEntry", "TrainingSummary"]
 
@@ -81,6 +82,8 @@ class TrainingSummary:
     """The same measures of the baseline."""
     quality_intervals: Mapping[str, list[float]] | None = None
     split: SplitEntry | None = None
+    constraints: Mapping[str, Any] | None = None
+    """What the fit was made to keep, as keyword arguments of ``certify``: ``{"monotone": {"income": "+"}}``."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Entries that this version does not know, such as those of a newer one. Saving keeps them."""
 
@@ -186,4 +189,5 @@ _RULES: dict[str, Rule] = {
     "baseline_quality": _QUALITY,
     "quality_intervals": ("pairs of numbers by name", _names(_is_pair)),
     "split": ("'rows_sha256', 'test_size' below 1 and 'seed'", _is_split),
+    "constraints": ("statements by their kind, as 'certify' takes them", is_promises),
 }
