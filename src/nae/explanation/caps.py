@@ -14,6 +14,7 @@ import numpy as np
 from nae._typing import Array
 from nae._words import counted
 from nae.errors import UserError, did_you_mean
+from nae.explanation.inputs import rounded_up
 from nae.explanation.printed import MOST_LINES
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.model import TableModel
@@ -83,8 +84,8 @@ def effect_caps(model: TableModel) -> EffectCaps:
         for o, output in enumerate(model.outputs):
             adds, takes = max(float(most[o]), 0.0), min(float(least[o]), 0.0)
             sentence = (
-                f"Whatever the input, {name} raises the {_score_name(model, output)} by at most {_up(adds)} "
-                f"and lowers it by at most {_up(-takes)}."
+                f"Whatever the input, {name} raises the {_score_name(model, output)} by at most {rounded_up(adds)} "
+                f"and lowers it by at most {rounded_up(-takes)}."
             )
             caps.append(EffectCap(name, (output,), adds, takes, sentence))
     return EffectCaps(tuple(caps))
@@ -96,8 +97,8 @@ def _class_cap(model: TableModel, i: int) -> EffectCap:
     names = (model.outputs[pair[0]], model.outputs[pair[1]])
     best = max(best, 0.0)
     sentence = (
-        f"Whatever the input, {model.feature_names[i]} moves the log-odds of any two classes by at most {_up(best)} "
-        f"(reached by {names[0]} against {names[1]})."
+        f"Whatever the input, {model.feature_names[i]} moves the log-odds of any two classes by at most "
+        f"{rounded_up(best)} (reached by {names[0]} against {names[1]})."
     )
     return EffectCap(model.feature_names[i], names, best, -best, sentence)
 
@@ -136,11 +137,3 @@ def _score_name(model: TableModel, output: str) -> str:
         return f"log-odds of {output}"
     name = "score" if output == "score" else f"score of {output}"
     return f"logarithm of the prediction of {output}" if model.link.name == "log" and output != "score" else name
-
-
-def _up(value: float) -> str:
-    """Return a number rounded up to four digits, so that the sentence remains true."""
-    if value == 0:
-        return "0"
-    step = 10.0 ** (np.floor(np.log10(value)) - 3)
-    return f"{np.ceil(value / step) * step:.4g}"

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from nae._typing import Array
 from nae._words import counted
 from nae.certificates import Pair, Tables, attack
-from nae.encoding.schema import Category, Number
-from nae.errors import ConfigError, UserError, did_you_mean
+from nae.encoding.schema import Category
+from nae.errors import ConfigError, UserError
+from nae.explanation.inputs import rounded_up, shown_value, values_on
 from nae.explanation.printed import digest
+from nae.explanation.scores import ScoreOf, scores_of
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.model import TableModel
 
@@ -49,8 +50,10 @@ class Counterexample:
     def sentence(self) -> str:
         """The counterexample in words."""
         rows = list(zip(self.features, self.first, self.second, strict=True))
-        same = ", ".join(f"{name} = {_shown(one)}" for name, one, other in rows if one == other)
-        moved = ", ".join(f"{name} from {_shown(one)} to {_shown(other)}" for name, one, other in rows if one != other)
+        same = ", ".join(f"{name} = {shown_value(one)}" for name, one, other in rows if one == other)
+        moved = ", ".join(
+            f"{name} from {shown_value(one)} to {shown_value(other)}" for name, one, other in rows if one != other
+        )
         what = "the score" if self.of == "score" else f"the contribution of {self.of}"
         where = f", with {same}" if same else ""
         return f"Changing {moved} takes {what} from {self.compared[0]:.6g} to {self.compared[1]:.6g}{where}."
@@ -81,12 +84,12 @@ class Certificate:
     def sentence(self) -> str:
         """The verdict in words."""
         if self.verdict == PROVEN:
-            numbers = f"limit {self.limit:.4g}, tolerance {self.tolerance:.2g}, rounding {_up(self.rounding)}"
-            return f"Proven: {self.claim} For any input, the change is at most {_up(self.bound)} ({numbers})."
+            numbers = f"limit {self.limit:.4g}, tolerance {self.tolerance:.2g}, rounding {rounded_up(self.rounding)}"
+            return f"Proven: {self.claim} For any input, the change is at most {rounded_up(self.bound)} ({numbers})."
         if self.counterexample is not None:
             return f"Refuted: {self.claim} {self.counterexample.sentence}"
         return (
-            f"Undecided: {self.claim} The tables allow a change of up to {_up(self.bound)}; "
+            f"Undecided: {self.claim} The tables allow a change of up to {rounded_up(self.bound)}; "
             f"the largest that a search found is {self.found or 0.0:.4g}."
         )
 
@@ -115,7 +118,7 @@ class Certificates(Serial):
                 "statement": [one.claim for one in self.certificates],
                 "verdict": [one.verdict for one in self.certificates],
                 "limit": [f"{one.limit:.4g}" for one in self.certificates],
-                "at most": [_up(one.bound) for one in self.certificates],
+                "at most": [rounded_up(one.bound) for one in self.certificates],
                 "found": ["" if one.found is None else f"{one.found:.4g}" for one in self.certificates],
             },
             "text, to_frame()",
@@ -145,14 +148,6 @@ class _Statement(NamedTuple):
     limit: float = 0.0
 
 
-class _Output(NamedTuple):
-    """A score that statements are about: its name, how a sentence calls it, and what each output counts in it."""
-
-    name: str
-    title: str
-    direction: Array
-
-
 def certify(
     model: TableModel,
     *,
@@ -174,7 +169,7 @@ def certify(
             "certify needs at least one statement; none is given. "
             f"Pass one, such as isolated=[{model.feature_names[0]!r}]."
         )
-    outputs = _outputs(model, output, is_score=any(one.kind in ("monotone", "max effect") for one in statements))
+    outputs = scores_of(model, output, is_score=any(one.kind in ("monotone", "max effect") for one in statements))
     found = []
     for one in outputs:
         tables = Tables.of(model, one.direction)
@@ -182,7 +177,7 @@ def certify(
     return Certificates(tuple(found))
 
 
-def _decide(tables: Tables, output: _Output, statement: _Statement) -> Certificate:
+def _decide(tables: Tables, output: ScoreOf, statement: _Statement) -> Certificate:
     kind, feature, sign, limit = statement
     bound = _bound(tables, statement)
     allowed = limit + tables.tolerance
@@ -225,7 +220,7 @@ def _counterexample(tables: Tables, pair: Pair, limit: float) -> Counterexample:
     scores = found.sum(axis=1) + float(tables.model.intercept @ tables.direction)
     compared = scores if pair.target is None else found[:, pair.target]
     names = tables.model.feature_names
-    first, second = (_values(tables.model, row) for row in rows)
+    first, second = (values_on(tables.model, row) for row in rows)
     return Counterexample(
         features=names,
         first=first,
@@ -235,51 +230,6 @@ def _counterexample(tables: Tables, pair: Pair, limit: float) -> Counterexample:
         compared=tuple(compared.tolist()),
         violation=pair.gap - limit,
     )
-
-
-def _values(model: TableModel, slots: Array) -> tuple[Any, ...]:
-    """Return a value of every feature that stands on the given slot."""
-    return tuple(
-        _value(feature, int(slot - first))
-        for feature, slot, first in zip(model.schema.features, slots, model.schema.offsets, strict=False)
-    )
-
-
-def _value(feature: Number | Category, slot: int) -> Any:
-    if slot == feature.n_values:
-        return None
-    if isinstance(feature, Number):
-        return 1.0 if slot > feature.n_values else float(feature.knots[slot])
-    known = (*feature.levels, *feature.rare[:1])
-    if slot < len(known):
-        return known[slot]
-    unseen = "unseen"
-    while unseen in (*feature.levels, *feature.rare):
-        unseen += "?"
-    return unseen
-
-
-def _outputs(model: TableModel, name: str | None, *, is_score: bool) -> list[_Output]:
-    """Return the scores that the statements are about."""
-    names, unit = model.outputs, np.eye(model.n_outputs)
-    if name is not None and str(name) not in names:
-        other = f" Take for_class({name!r}) instead." if str(name) in model.classes else ""
-        raise ConfigError(f"No output is called {name!r}.{other or did_you_mean(str(name), names)}")
-    chosen = range(len(names)) if name is None else [names.index(str(name))]
-    if len(model.classes) > 2 and is_score:
-        if name is None:
-            raise ConfigError(
-                "Monotone and max-effect statements need one score; this model has "
-                f"{len(model.classes)} classes. Name one, and its log-odds against each other class are certified: "
-                f"output={names[0]!r}."
-            )
-        at = chosen[0]
-        others = [(f"{names[at]} against {names[j]}", unit[at] - unit[j]) for j in range(len(names)) if j != at]
-        return [_Output(label, f"log-odds of {label}", direction) for label, direction in others]
-    if len(model.classes) == 2:
-        return [_Output(names[0], f"log-odds of {names[0]}", unit[0])]
-    is_plain = len(names) == 1
-    return [_Output(names[i], "score" if is_plain else f"score of {names[i]}", unit[i]) for i in chosen]
 
 
 def _monotone(model: TableModel, name: str, way: Any) -> _Statement:
@@ -318,17 +268,3 @@ def _names(given: Any, parameter: str) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise ConfigError(f"{parameter} must be a list of the names of features; got {given!r}.")
     return names
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else repr(value)
-
-
-def _up(value: float) -> str:
-    """Return a number rounded up to four digits, so that a sentence with it remains true."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:.4g}"
-    step = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return f"{math.ceil(value / step) * step:.4g}"
