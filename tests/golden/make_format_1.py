@@ -53,10 +53,9 @@ def make_model() -> TableModel:
     return with_statistics(model, table)
 
 
-def main() -> None:
-    """Write both files."""
-    model = make_model()
-    save(model, FOLDER / "format_1.nae", extra={"note": "golden"})
+def write(model: TableModel, name: str) -> None:
+    """Write a model, and what it must predict."""
+    save(model, FOLDER / f"{name}.nae", extra={"note": "golden"})
     found = model.contributions(ROWS)
     answers = {
         "rows": ROWS,
@@ -65,8 +64,8 @@ def main() -> None:
         "lower": found.lower.tolist(),
         "upper": found.upper.tolist(),
     }
-    (FOLDER / "format_1.json").write_text(json.dumps(answers, indent=1) + "\n")
+    (FOLDER / f"{name}.json").write_text(json.dumps(answers, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    write(make_model(), "format_1")

@@ -1,4 +1,4 @@
-"""Writes a small file of every kind of model that ``make_format_1`` does not write, in the newest format.
+"""Writes a small file of every kind of model that ``make_format_1`` does not write, with clamps, in the newest format.
 
 Files that are there are never written again: ``python -m tests.golden.make_kinds``.
 """
@@ -43,7 +43,7 @@ def main() -> None:
         path = FOLDER / f"format_{FORMAT}_{name}.nae"
         if path.exists():
             continue
-        model = make_model(np.random.default_rng(1), features=FEATURES, **shape)
+        model = make_model(np.random.default_rng(1), features=FEATURES, is_clamped=True, **shape)
         if model.classes:
             model = replace(model, class_weight=(1.0, 2.5))
         save(model, path, extra={"note": "golden"})

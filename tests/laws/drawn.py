@@ -13,7 +13,9 @@ __all__ = ["models", "models_with_tables"]
 
 
 @st.composite
-def models(draw: st.DrawFn, *, gates: tuple[str, ...] = tuple(GATES), max_experts: int = 4) -> TableModel:
+def models(
+    draw: st.DrawFn, *, gates: tuple[str, ...] = tuple(GATES), max_experts: int = 4, may_clamp: bool = False
+) -> TableModel:
     """Draw a model: the shape by hypothesis, which shrinks it, the numbers from a seed."""
     n_experts = draw(st.integers(1, max_experts))
     return make_model(
@@ -27,14 +29,15 @@ def models(draw: st.DrawFn, *, gates: tuple[str, ...] = tuple(GATES), max_expert
         routing=draw(st.sampled_from(sorted(ROUTINGS))),
         scale=draw(st.sampled_from([0.0, 1.0, 30.0])),
         dtype=draw(st.sampled_from([np.float64, np.float32])),
+        is_clamped=may_clamp and draw(st.booleans()),
     )
 
 
 @st.composite
 def models_with_tables(
-    draw: st.DrawFn, *, gates: tuple[str, ...] = tuple(GATES), max_experts: int = 4
+    draw: st.DrawFn, *, gates: tuple[str, ...] = tuple(GATES), max_experts: int = 4, may_clamp: bool = False
 ) -> tuple[TableModel, Columns]:
     """Draw a model and a table of up to twenty rows for it."""
-    model = draw(models(gates=gates, max_experts=max_experts))
+    model = draw(models(gates=gates, max_experts=max_experts, may_clamp=may_clamp))
     random = np.random.default_rng(draw(st.integers(0, 2**16)))
     return model, make_table(random, model.schema, draw(st.integers(1, 20)))

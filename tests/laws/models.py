@@ -7,10 +7,10 @@ import numpy as np
 from nae._typing import Array
 from nae.encoding import Category, Columns, Feature, Number, Schema
 from nae.links import LINKS
-from nae.tables import GateTables, TableModel
+from nae.tables import Clamps, GateTables, TableModel
 from nae.tables.routing import ROUTINGS
 
-__all__ = ["UNKNOWN", "make_model", "make_schema", "make_table", "permuted"]
+__all__ = ["UNKNOWN", "clamped", "make_model", "make_schema", "make_table", "permuted"]
 
 UNKNOWN = "never seen"
 
@@ -48,8 +48,12 @@ def make_model(
     link: str = "",
     scale: float = 1.0,
     dtype: type = np.float64,
+    is_clamped: bool = False,
 ) -> TableModel:
-    """Return a model of random tables, of the given or of random features; ``scale`` is that of its logits."""
+    """Return a model of random tables, of the given or of random features; ``scale`` is that of its logits.
+
+    If ``is_clamped``, clamps leave a random part of the range between the bounds at every slot.
+    """
     schema = Schema(features) if features else make_schema(random, n_features)
     n_slots, n_logits = schema.n_slots, n_experts * len(schema)
     width = {"additive": n_logits, "diagonal": n_experts}.get(gate, 4)
@@ -68,7 +72,7 @@ def make_model(
     names = tuple(f"class {i}" for i in range(n_outputs))
     link = link or ("softmax" if n_outputs > 2 else "identity")
     classes = {"softmax": names, "logit": ("no", "yes")}.get(link, ())
-    return TableModel(
+    model = TableModel(
         schema=schema,
         experts=draw(n_slots, n_experts, n_outputs, n_members, size=2.0),
         gate=tables,
@@ -78,6 +82,14 @@ def make_model(
         outputs=names,
         classes=classes,
     )
+    return clamped(model, random) if is_clamped else model
+
+
+def clamped(model: TableModel, random: np.random.Generator) -> TableModel:
+    """Return the model with clamps that leave a random part of the range between its bounds at every slot."""
+    least, most = model.slot_bounds
+    parts = np.sort(random.uniform(-0.2, 1.2, (2, *least.shape)), axis=0).clip(0.0, 1.0)
+    return replace(model, clamps=Clamps(*(least + part * (most - least) for part in parts)).astype(model.experts.dtype))
 
 
 def make_table(random: np.random.Generator, schema: Schema, n_rows: int) -> Columns:
@@ -99,6 +111,7 @@ def permuted(model: TableModel, order: list[int]) -> TableModel:
         model,
         schema=Schema(tuple(model.schema.features[i] for i in order)),
         experts=model.experts[slots],
+        clamps=None if model.clamps is None else model.clamps.take(slots),
         gate=GateTables(
             gate.kind,
             terms[:, logits] if gate.kind == "additive" else terms,

@@ -33,7 +33,7 @@ def with_column(table: Columns, feature: int, other: Columns) -> Columns:
     return Columns(tuple(arrays), table.names)
 
 
-@given(models_with_tables())
+@given(models_with_tables(may_clamp=True))
 def test_contributions_and_intercept_make_up_the_score(drawn: tuple[TableModel, Columns]):
     model, table = drawn
     contributions = model.contributions(table)
@@ -46,7 +46,7 @@ def test_contributions_and_intercept_make_up_the_score(drawn: tuple[TableModel, 
         assert_close(model.predict(table), model.link.inverse(score))
 
 
-@given(models_with_tables(), st.data())
+@given(models_with_tables(may_clamp=True), st.data())
 def test_a_column_never_changes_experts_or_bounds_of_another_feature(drawn: tuple[TableModel, Columns], data):
     model, table = drawn
     changed = data.draw(st.integers(0, model.n_features - 1))
@@ -61,7 +61,7 @@ def test_a_column_never_changes_experts_or_bounds_of_another_feature(drawn: tupl
         )
 
 
-@given(models_with_tables())
+@given(models_with_tables(may_clamp=True))
 def test_routing_weights_lie_on_the_simplex(drawn: tuple[TableModel, Columns]):
     model, table = drawn
     found = model.contributions(table, with_experts=True)
@@ -72,15 +72,17 @@ def test_routing_weights_lie_on_the_simplex(drawn: tuple[TableModel, Columns]):
         np.testing.assert_allclose(used, 1 / n_active, rtol=1e-6)
 
 
-@given(models_with_tables())
+@given(models_with_tables(may_clamp=True))
 def test_expert_values_and_weights_explain_the_contribution(drawn: tuple[TableModel, Columns]):
     model, table = drawn
     found = model.contributions(table, with_experts=True)
     mixed = np.einsum("bfmko,bfmk->bfmo", found.experts, found.routing).mean(axis=2)
+    if model.clamps is not None:
+        mixed = model.clamps.clip(mixed, model.cells(table))
     assert_close(mixed.reshape(found.values.shape), found.values, dtype=model.experts.dtype.type)
 
 
-@given(models_with_tables(max_experts=1), st.data())
+@given(models_with_tables(max_experts=1, may_clamp=True), st.data())
 def test_one_expert_is_a_generalized_additive_model(drawn: tuple[TableModel, Columns], data):
     model, table = drawn
     found = model.contributions(table)
@@ -92,14 +94,14 @@ def test_one_expert_is_a_generalized_additive_model(drawn: tuple[TableModel, Col
     np.testing.assert_array_equal(other.values[:, untouched], found.values[:, untouched])
 
 
-@given(models_with_tables())
+@given(models_with_tables(may_clamp=True))
 def test_equal_experts_leave_no_spread(drawn: tuple[TableModel, Columns]):
     model, table = drawn
     alike = replace(model, experts=np.repeat(model.experts[:, :1], model.n_experts, axis=1))
     assert_tight(alike.contributions(table))
 
 
-@given(models_with_tables(), st.randoms(use_true_random=False))
+@given(models_with_tables(may_clamp=True), st.randoms(use_true_random=False))
 def test_rows_in_another_order_give_the_same_rows(drawn: tuple[TableModel, Columns], shuffle):
     model, table = drawn
     order = list(range(table.n_rows))
@@ -110,7 +112,7 @@ def test_rows_in_another_order_give_the_same_rows(drawn: tuple[TableModel, Colum
     assert_same_contributions(moved, expected, dtype=model.experts.dtype.type)
 
 
-@given(models_with_tables(), st.data())
+@given(models_with_tables(may_clamp=True), st.data())
 def test_features_in_another_order_give_the_same_model(drawn: tuple[TableModel, Columns], data):
     model, table = drawn
     order = data.draw(st.permutations(range(model.n_features)))
@@ -120,7 +122,7 @@ def test_features_in_another_order_give_the_same_model(drawn: tuple[TableModel, 
         assert_close(getattr(moved, name), getattr(found, name)[:, order], dtype=model.experts.dtype.type)
 
 
-@given(models_with_tables(), st.data())
+@given(models_with_tables(may_clamp=True), st.data())
 def test_columns_in_another_order_are_matched_by_name(drawn: tuple[TableModel, Columns], data):
     model, table = drawn
     order = data.draw(st.permutations(range(model.n_features)))
@@ -128,7 +130,7 @@ def test_columns_in_another_order_are_matched_by_name(drawn: tuple[TableModel, C
     np.testing.assert_array_equal(model.decision_function(moved), model.decision_function(table))
 
 
-@given(models_with_tables())
+@given(models_with_tables(may_clamp=True))
 def test_the_batch_size_does_not_matter(drawn: tuple[TableModel, Columns]):
     model, table = drawn
     found = model.contributions(table)
@@ -161,7 +163,7 @@ def test_a_model_without_rows_answers_with_none(model: TableModel):
     assert len(found.experts) == len(found.routing) == len(model.predict(empty)) == 0
 
 
-@given(models_with_tables())
+@given(models_with_tables(may_clamp=True))
 def test_a_saved_model_is_the_same_to_the_last_bit(tmp_path_factory, drawn: tuple[TableModel, Columns]):
     model, table = drawn
     path = tmp_path_factory.mktemp("model") / "model.nae"
@@ -171,7 +173,7 @@ def test_a_saved_model_is_the_same_to_the_last_bit(tmp_path_factory, drawn: tupl
     np.testing.assert_array_equal(again.decision_function(table), model.decision_function(table))
 
 
-@given(models_with_tables())
+@given(models_with_tables(may_clamp=True))
 def test_slot_bounds_hold_for_every_input(drawn: tuple[TableModel, Columns]):
     model, table = drawn
     found = model.contributions(table)

@@ -29,12 +29,13 @@ from tests.laws.models import make_model
 from tests.tables.mutations import Parts, join, mend, split
 
 GOLDEN = (FOLDER / "format_1.nae").read_bytes()
+CLAMPED = (FOLDER / "format_2.nae").read_bytes()
 GIGABYTE = 2**30
 
 
-def forged(change: Callable[[dict[str, Any], dict[str, Any]], None]) -> bytes:
-    """Return the golden file after a change of its two headers, its checksums mended."""
-    container, header, body = copy.deepcopy(split(GOLDEN))
+def forged(change: Callable[[dict[str, Any], dict[str, Any]], None], content: bytes = GOLDEN) -> bytes:
+    """Return a golden file after a change of its two headers, its checksums mended."""
+    container, header, body = copy.deepcopy(split(content))
     change(container, header)
     return mend((container, header, body))
 
@@ -45,9 +46,9 @@ def announce(container: dict[str, Any], header: dict[str, Any]) -> None:
     header["arrays"]["experts"]["shape"] = shape
 
 
-def with_numbers(name: str, change: Callable[[np.ndarray], None]) -> bytes:
-    """Return the golden file with other numbers in one array, its checksums mended."""
-    parts: Parts = copy.deepcopy(split(GOLDEN))
+def with_numbers(name: str, change: Callable[[np.ndarray], None], content: bytes = GOLDEN) -> bytes:
+    """Return a golden file with other numbers in one array, its checksums mended."""
+    parts: Parts = copy.deepcopy(split(content))
     container, header, body = parts
     start, end = container[name]["data_offsets"]
     values = np.frombuffer(body[start:end], dtype="<f4" if container[name]["dtype"] == "F32" else "<f8").copy()
@@ -165,7 +166,12 @@ HOSTILE = {
     "a key too many": (forged(put(execute="rm")), "missing or unexpected"),
     "format 0": (forged(put(format=0)), "from 1 up"),
     "format true": (forged(put(format=True)), "from 1 up"),
-    "a later format": (forged(put(format=99)), "has format 99; this version reads up to 1"),
+    "a later format": (forged(put(format=99)), "has format 99; this version reads up to 2"),
+    "clamps that cross": (with_numbers("clamps.lower", set_first(9.0), CLAMPED), "lower' must not be above"),
+    "infinite clamps": (with_numbers("clamps.upper", set_first(np.inf), CLAMPED), "upper' must hold finite numbers"),
+    "giant clamps": (with_numbers("clamps.upper", set_first(8e37), CLAMPED), "'clamps.upper' must hold numbers up to"),
+    "clamps of format 1": (forged(put(format=1), CLAMPED), "'clamps.upper'.* are missing or unexpected"),
+    "format 2 without clamps": (forged(put(format=2)), "'clamps.upper'.* are missing or unexpected"),
 }
 
 

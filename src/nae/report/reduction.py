@@ -109,6 +109,7 @@ def _thin(model: TableModel, stride: int) -> TableModel:
         schema=Schema(tuple(features), has_names=model.schema.has_names),
         experts=model.experts[chosen],
         gate=replace(model.gate, terms=model.gate.terms[chosen]),
+        clamps=None if model.clamps is None else model.clamps.take(chosen),
         statistics=replace(
             statistics,
             weight=np.bincount(owner, statistics.weight, minlength=len(chosen)).astype(np.float64),
@@ -136,8 +137,12 @@ def _recentred(smaller: TableModel, model: TableModel, few: Columns) -> TableMod
     shape = (few.n_rows, model.n_features, model.n_outputs)
     gap = smaller.contributions(few).values.reshape(shape).mean(axis=0)
     gap -= model.contributions(few).values.reshape(shape).mean(axis=0)  # (F, O)
-    per_slot = np.repeat(gap, np.diff(smaller.schema.offsets), axis=0)[:, None, :, None]
-    return replace(smaller, experts=(smaller.experts - per_slot).astype(model.experts.dtype))
+    per_slot = np.repeat(gap, np.diff(smaller.schema.offsets), axis=0)  # (slot, O)
+    return replace(
+        smaller,
+        experts=(smaller.experts - per_slot[:, None, :, None]).astype(model.experts.dtype),
+        clamps=None if smaller.clamps is None else smaller.clamps.shifted(-per_slot),
+    )
 
 
 def _pack(model: TableModel, *, is_quantised: bool) -> dict[str, Packed]:

@@ -32,7 +32,8 @@ def merge_fits(fits: Sequence[Fitted], cells: Cells, weights: Array, *, has_own_
 def merge_models(models: Sequence[TableModel]) -> TableModel:
     """Return the model that consists of the members of all models, in their order, without statistics.
 
-    Scores, contributions and bounds are means over members, so those of the result are the means of the models'.
+    Without clamps, scores, contributions and bounds are means over members, so those of the result are the means of
+    the models'. Clamps are left out: they hold for the mean, and are measured on it again.
     """
     first = models[0]
     gate = {
@@ -46,6 +47,7 @@ def merge_models(models: Sequence[TableModel]) -> TableModel:
         gate=GateTables(first.gate.kind, **gate),
         intercept=np.average([model.intercept for model in models], axis=0, weights=shares),
         statistics=None,
+        clamps=None,
         training=TrainingSummary(),
     )
 

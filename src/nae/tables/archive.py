@@ -15,6 +15,7 @@ from nae.encoding.schema import Schema
 from nae.errors import FormatError
 from nae.links import LINKS
 from nae.tables.checks import check_arrays, check_header, check_model
+from nae.tables.clamps import Clamps
 from nae.tables.container import MAX_HEADER, Container, parse_container, parse_json, read_container, write_container
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
@@ -24,9 +25,11 @@ from nae.tables.summary import TrainingSummary
 
 __all__ = ["FORMAT", "describe", "load", "pack", "parse_archive", "read_archive", "save"]
 
-FORMAT = 1  # raise the number when an older reader would misread the file; every older format must stay readable
+FORMAT = 2  # raise the number when an older reader would misread the file; every older format must stay readable
+_WITHOUT_CLAMPS = 1  # what a model without clamps is written as, so that older readers have it
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
 _STATISTICS = tuple(f"statistics.{item.name}" for item in fields(Statistics))
+_CLAMPS = tuple(f"clamps.{item.name}" for item in fields(Clamps))
 
 
 def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> None:
@@ -126,6 +129,8 @@ def _arrays_of(model: TableModel) -> dict[str, AnyArray]:
     }
     if model.statistics is not None:
         arrays |= {f"statistics.{name}": value for name, value in model.statistics.to_arrays().items()}
+    if model.clamps is not None:
+        arrays |= {f"clamps.{name}": value for name, value in model.clamps.to_arrays().items()}
     return {name: np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")) for name, value in arrays.items()}
 
 
@@ -133,7 +138,7 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
     from nae import __version__
 
     return {
-        "format": FORMAT,
+        "format": _WITHOUT_CLAMPS if model.clamps is None else FORMAT,
         "library": __version__,
         "schema": model.schema.to_dict(),
         "gate": model.gate.kind,
@@ -157,10 +162,10 @@ def _describe(array: AnyArray) -> dict[str, Any]:
 
 
 def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
-    has_statistics = any(name.startswith("statistics.") for name in arrays)
-    check_arrays(arrays, _TABLES + (_STATISTICS if has_statistics else ()))
+    statistics, clamps = _parts(arrays, "statistics"), _parts(arrays, "clamps")
+    has_clamps = header["format"] > _WITHOUT_CLAMPS
+    check_arrays(arrays, _TABLES + (_STATISTICS if statistics else ()) + (_CLAMPS if has_clamps else ()))
     schema = Schema.from_dict(header["schema"], arrays["knots"].reshape(-1))
-    statistics = _parts(arrays, "statistics")
     model = TableModel(
         schema=schema,
         experts=arrays["experts"],
@@ -172,6 +177,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         classes=tuple(header["classes"]),
         class_weight=tuple(header.get("class_weight", ())),
         statistics=Statistics(**statistics) if statistics else None,
+        clamps=Clamps(**clamps) if clamps else None,
         training=TrainingSummary.from_dict(header["training"]),
     )
     check_model(model)

@@ -73,8 +73,8 @@ def check_arrays(arrays: dict[str, AnyArray], names: tuple[str, ...]) -> None:
     for name in ("knots", "intercept"):
         if arrays[name].dtype != np.float64:
             raise FormatError(f"{name!r} must hold F64.")
-    if len({arrays[name].dtype for name in arrays if name == "experts" or name.startswith("gate.")}) > 1:
-        raise FormatError("'experts' and the arrays of the gate must have the same type.")
+    if len({arrays[name].dtype for name in arrays if name == "experts" or name.startswith(("gate.", "clamps."))}) > 1:
+        raise FormatError("'experts', the arrays of the gate and the clamps must have the same type.")
 
 
 def check_model(model: TableModel) -> None:
@@ -98,6 +98,9 @@ def check_model(model: TableModel) -> None:
     expected |= _mix_shapes(model, width, logits, members)
     if model.statistics is not None:
         expected |= _statistics_shapes(model.statistics, slots, features, outputs, (width, members))
+    if model.clamps is not None:
+        clamps = model.clamps.to_arrays()
+        expected |= {f"clamps.{name}": (array, (slots, outputs)) for name, array in clamps.items()}
     for name, (array, shape) in expected.items():
         if array.shape != shape:
             raise FormatError(f"{name!r} must have shape {shape}; got {array.shape}.")
@@ -110,8 +113,17 @@ def _check_sums(model: TableModel) -> None:
     """Check that no sum over experts, members or features can be beyond the largest number."""
     n_terms = max(model.n_experts, model.n_members, model.n_features)
     most = np.finfo(model.experts.dtype).max / 4 / n_terms
-    if np.abs(model.experts).max() > most:
-        raise FormatError(f"'experts' must hold numbers up to {most:g}, so that sums of {n_terms} of them are finite.")
+    clamps = {} if model.clamps is None else model.clamps.to_arrays()
+    for name, array in {
+        "experts": model.experts,
+        **{f"clamps.{name}": array for name, array in clamps.items()},
+    }.items():
+        if np.abs(array).max() > most:
+            raise FormatError(
+                f"{name!r} must hold numbers up to {most:g}, so that sums of {n_terms} of them are finite."
+            )
+    if model.clamps is not None and np.any(model.clamps.lower > model.clamps.upper):
+        raise FormatError("'clamps.lower' must not be above 'clamps.upper'.")
 
 
 def _mix_shapes(

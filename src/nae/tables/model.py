@@ -18,6 +18,7 @@ from nae.encoding.record import RecordReader
 from nae.encoding.schema import Schema
 from nae.errors import DataError, UserError
 from nae.links import Link
+from nae.tables.clamps import Clamps
 from nae.tables.explains import Explains
 from nae.tables.gates import GateTables
 from nae.tables.lookup import interpolate
@@ -61,6 +62,8 @@ class TableModel(Explains):
         Probabilities do not depend on it.
     statistics
         Aggregates of the training rows.
+    clamps
+        The range of the contributions at every slot. If None, the experts alone bound them.
     training
         What the model remembers of its training.
     kernel
@@ -77,6 +80,7 @@ class TableModel(Explains):
     classes: tuple[str, ...] = ()
     class_weight: tuple[float, ...] = ()
     statistics: Statistics | None = None
+    clamps: Clamps | None = None
     training: TrainingSummary = field(default_factory=TrainingSummary)
     kernel: "Kernel | None" = field(default=None, repr=False)
 
@@ -212,7 +216,7 @@ class TableModel(Explains):
                 experts.transpose(2, 0, 1, 3, 4)
             )  # numpy reduces the first axis much faster
             least, most = self.routing.bounds(by_expert, axis=0)  # (B, F, O, M)
-            lower[rows], upper[rows] = least.mean(axis=-1), most.mean(axis=-1)
+            lower[rows], upper[rows] = (self._clip(bound.mean(axis=-1), part) for bound in (least, most))
             if with_experts:
                 kept.append((experts.transpose(0, 1, 4, 2, 3), routing.transpose(0, 1, 3, 2)))
         # The mean of equal numbers may differ from them in the last digit. Then the bound moves, not the contribution.
@@ -238,10 +242,13 @@ class TableModel(Explains):
     def slot_bounds(self) -> tuple[Array, Array]:
         """Lower and upper bound at every slot, (slot, output) each.
 
-        Between two knots every expert is linear, so the extremes over the slots are those over all inputs.
+        Between two knots every expert is linear, so without clamps the extremes over the slots are those over all
+        inputs.
         """
-        least, most = self.routing.bounds(self.experts, axis=1)  # (T, O, M)
-        return least.mean(axis=-1), most.mean(axis=-1)
+        least, most = (bound.mean(axis=-1) for bound in self.routing.bounds(self.experts, axis=1))  # (T, O)
+        if self.clamps is None:
+            return least, most
+        return self.clamps.clip_slots(least), self.clamps.clip_slots(most)
 
     def save(self, path: "str | os.PathLike[str]") -> None:
         """Write the model to one file without code. ``nae.load`` reads it.
@@ -278,7 +285,7 @@ class TableModel(Explains):
         experts = interpolate(self.experts, cells)
         if self.n_experts == 1:
             routing = np.ones((len(cells), self.n_features, 1, self.n_members), dtype=experts.dtype)
-            return np.asarray(experts[:, :, 0].mean(axis=-1)), experts, routing
+            return self._clip(experts[:, :, 0].mean(axis=-1), cells), experts, routing
         routing = self.routing.weights(self.gate.logits(cells))
         routing = np.ascontiguousarray(routing.transpose(0, 2, 1, 3))
         if self.n_outputs == 1:  # numpy computes one long sum much faster
@@ -287,7 +294,11 @@ class TableModel(Explains):
         else:
             values = np.einsum("bfkom,bfkm->bfo", experts, routing)
         values /= self.n_members
-        return values, experts, routing
+        return self._clip(values, cells), experts, routing
+
+    def _clip(self, values: Array, cells: Cells) -> Array:
+        """Return contributions or their bounds, (row, feature, output), within the clamps."""
+        return np.asarray(values) if self.clamps is None else self.clamps.clip(values, cells)
 
     def contribute(self, cells: Cells) -> Array:
         """Return the contributions of a few rows, (row, feature, output), computed all at once."""

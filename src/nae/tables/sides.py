@@ -36,6 +36,7 @@ def _mirrored(model: TableModel) -> TableModel:
         classes=model.classes[::-1],
         class_weight=model.class_weight[::-1],
         statistics=None if model.statistics is None else _mirrored_statistics(model.statistics),
+        clamps=None if model.clamps is None else model.clamps.mirrored(),
         training=_mirrored_training(model.training),
         kernel=None,
     )
