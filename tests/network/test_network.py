@@ -1,6 +1,7 @@
 """Networks as arrays: how they are drawn, and that their tables are what torch evaluates."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from nae.network import ADDITIONS, ENCODERS, GATES, START, Network, NetworkConfi
 from nae.network.network import ROUTINGS
 from nae.training.assemble import padded_slots
 from tests.configs import network_config
+from tests.engines.forms import draw_forms
 from tests.engines.torch.networks import moved
 
 N_FEATURES, N_SLOTS, WIDTH, N_OUTPUTS = 3, 7, 4, 2
@@ -165,6 +167,23 @@ def test_tables_are_what_torch_evaluates(case: dict[str, Any], has_start: bool, 
         assert not experts[padded // N_SLOTS == constant].any()
         assert experts[padded // N_SLOTS != constant].any()
     assert network.routing.name == ROUTINGS[config.routing].name
+
+
+@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("has_start", [False, True], ids=["zero", "start"])
+def test_tables_have_the_forms_that_torch_evaluates(gate: str, seed: int, has_start: bool) -> None:
+    schema = Schema((Number("a", np.arange(5.0)), Category("b", ("x", "y")), Number("c", np.arange(4.0))))
+    network = moved(drawn(network_config(**SIZES | {"gate": gate})))
+    network = replace(network, forms=draw_forms(network, schema, seed=seed))
+    if has_start:
+        shape = (N_FEATURES * N_SLOTS + 1, N_OUTPUTS, network.config.n_members)
+        network = network.begin_at(np.random.default_rng(2).normal(size=shape))
+    experts, gate_tables, _ = network.to_tables(np.arange(N_FEATURES * N_SLOTS))
+    with torch.no_grad():
+        tables, terms = TorchNetwork(network).eval().evaluate_knots()
+    np.testing.assert_allclose(experts.reshape(tables.shape), tables.numpy(), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(gate_tables.terms, terms.permute(1, 2, 0).numpy(), rtol=1e-10, atol=1e-12)
 
 
 def test_tables_that_differ_are_told_apart() -> None:

@@ -4,7 +4,7 @@ The sources are in ``cpp``; ``python -m nae.native.build`` compiles them into a 
 here knows of torch: arrays go in and come out.
 """
 
-from nae.native.core import BLOCKS, GATES, LOSSES, ROUTINGS, Core, Inputs, Shape, Table, Tensor, Values
+from nae.native.core import BLOCKS, GATES, LOSSES, ROUTINGS, Core, Forms, Inputs, Shape, Table, Tensor, Values
 from nae.native.library import INSTRUCTIONS, best_instructions, is_here, reason
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "LOSSES",
     "ROUTINGS",
     "Core",
+    "Forms",
     "Inputs",
     "Shape",
     "Table",

@@ -1,17 +1,17 @@
 """The core with arrays: what a network is built on goes in once, weights and rows whenever they change."""
 
 import enum
-from collections.abc import Sequence
-from ctypes import POINTER, byref, c_double, c_int32, c_uint8
+from collections.abc import Callable, Sequence
+from ctypes import POINTER, byref, c_double, c_int32, c_uint8, pointer
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from nae._typing import AnyArray, Array, BoolArray, IntArray
-from nae.native.library import INSTRUCTIONS, CConfig, CInputs, CRows, library
+from nae.native.library import INSTRUCTIONS, CConfig, CForms, CInputs, CRows, library
 
-__all__ = ["BLOCKS", "GATES", "LOSSES", "ROUTINGS", "Core", "Inputs", "Shape", "Table", "Tensor", "Values"]
+__all__ = ["BLOCKS", "GATES", "LOSSES", "ROUTINGS", "Core", "Forms", "Inputs", "Shape", "Table", "Tensor", "Values"]
 
 GATES = ("additive", "low-rank", "deep", "diagonal")
 ROUTINGS = ("softmax", "equal", "gumbel")
@@ -77,6 +77,23 @@ class Shape:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Forms:
+    """What experts and gate terms are made to be; fields as in cpp/abi.h."""
+
+    n_ordered: IntArray  # (F,)
+    rises: IntArray
+    bends: IntArray
+    is_single: BoolArray
+    is_sorted: BoolArray
+    leads: BoolArray
+    places: Array  # (slot,)
+    caps: Array  # (F, O)
+    allows: BoolArray | None  # (M, F, F)
+    sharpness: float
+    sorts_outputs: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Inputs:
     """What a network is built on, slot by slot; slots of a feature stand together, without padding."""
 
@@ -88,6 +105,7 @@ class Inputs:
     start: Array | None  # (slot, O, M)
     start_offset: Array | None  # (O, M)
     own_fold: IntArray  # (M,)
+    forms: Forms | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,5 +306,20 @@ def _inputs(inputs: Inputs) -> tuple[CInputs, list[AnyArray]]:
         start=address(inputs.start, np.float64, c_double),
         start_offset=address(inputs.start_offset, np.float64, c_double),
         own_fold=address(inputs.own_fold, np.int32, c_int32),
+        forms=None if inputs.forms is None else pointer(_forms(inputs.forms, address)),
     )
     return given, keep
+
+
+def _forms(forms: Forms, address: Callable[..., Any]) -> CForms:
+    numbers = {name: address(getattr(forms, name), np.int32, c_int32) for name in ("n_ordered", "rises", "bends")}
+    flags = {name: address(getattr(forms, name), np.uint8, c_uint8) for name in ("is_single", "is_sorted", "leads")}
+    return CForms(
+        **numbers,
+        **flags,
+        places=address(forms.places, np.float64, c_double),
+        caps=address(forms.caps, np.float64, c_double),
+        allows=address(forms.allows, np.uint8, c_uint8),
+        sharpness=forms.sharpness,
+        sorts_outputs=forms.sorts_outputs,
+    )

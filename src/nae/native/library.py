@@ -7,7 +7,18 @@ from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint8, c_uin
 from pathlib import Path
 from typing import ClassVar
 
-__all__ = ["INSTRUCTIONS", "PATH", "CConfig", "CInputs", "CRows", "best_instructions", "is_here", "library", "reason"]
+__all__ = [
+    "INSTRUCTIONS",
+    "PATH",
+    "CConfig",
+    "CForms",
+    "CInputs",
+    "CRows",
+    "best_instructions",
+    "is_here",
+    "library",
+    "reason",
+]
 
 PATH = Path(__file__).parent / ("_core.dll" if os.name == "nt" else "_core.so")
 INSTRUCTIONS = ("best", "portable", "AVX2", "AVX-512")
@@ -58,6 +69,19 @@ class CConfig(ctypes.Structure):
     ]
 
 
+class CForms(ctypes.Structure):
+    """``nae_forms`` of cpp/abi.h."""
+
+    _fields_: ClassVar = [
+        *((name, POINTER(c_int32)) for name in ("n_ordered", "rises", "bends")),
+        *((name, POINTER(c_uint8)) for name in ("is_single", "is_sorted", "leads")),
+        *((name, POINTER(c_double)) for name in ("places", "caps")),
+        ("allows", POINTER(c_uint8)),
+        ("sharpness", c_double),
+        ("sorts_outputs", c_int32),
+    ]
+
+
 class CInputs(ctypes.Structure):
     """``nae_inputs`` of cpp/abi.h."""
 
@@ -70,6 +94,7 @@ class CInputs(ctypes.Structure):
         ("start", POINTER(c_double)),
         ("start_offset", POINTER(c_double)),
         ("own_fold", POINTER(c_int32)),
+        ("forms", POINTER(CForms)),
     ]
 
 
@@ -88,7 +113,7 @@ class CRows(ctypes.Structure):
 
 
 _BUILD = "`python -m nae.native.build`"
-_ABI_VERSION = 2  # of cpp/abi.h
+_ABI_VERSION = 3  # of cpp/abi.h
 _ROWS, _CORE, _ARRAY = POINTER(CRows), c_void_p, c_void_p
 _FUNCTIONS = {
     "nae_abi_version": (c_int32, []),

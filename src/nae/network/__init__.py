@@ -2,6 +2,7 @@
 
 from nae.network.config import NetworkConfig
 from nae.network.encoders import ENCODERS, Encoder
+from nae.network.forms import Forms
 from nae.network.gates import GATES, Gate
 from nae.network.inputs import piecewise_inputs, quantile_inputs
 from nae.network.network import ADDITIONS, START, Network, below, draw_network
@@ -12,6 +13,7 @@ __all__ = [
     "GATES",
     "START",
     "Encoder",
+    "Forms",
     "Gate",
     "Network",
     "NetworkConfig",

@@ -22,6 +22,7 @@ from nae._typing import AnyArray, Array, BoolArray, IntArray
 from nae.network.config import NetworkConfig
 from nae.network.draws import Random, uniform
 from nae.network.encoders import ENCODERS, Encoder
+from nae.network.forms import Forms
 from nae.network.gates import GATES, Gate
 from nae.tables.gates import GateTables
 from nae.tables.routing import EqualRouting, Routing, SoftmaxRouting
@@ -56,6 +57,8 @@ class Network:
     """Where the random numbers of dropout and of Gumbel noise begin."""
     arrays: Mapping[str, AnyArray]
     """The weights, the running moments of batch norms, and the start of a small table."""
+    forms: Forms | None = None
+    """What experts and gate terms are made to be, after the start is added; None where nothing is promised."""
 
     @property
     def n_features(self) -> int:
@@ -105,26 +108,30 @@ class Network:
 
     def begin_at(self, start: AnyArray) -> "Network":
         """Return the network with all that is learned added to ``start``, (F * S + 1, O, M)."""
+        if self.forms is not None:
+            by_feature = start[:-1].reshape(self.n_features, self.n_slots, *start.shape[1:])
+            start = np.concatenate([self.forms.to_raw(by_feature).reshape(-1, *start.shape[1:]), start[-1:]])
         return self.with_arrays({**self.arrays, START: start})
 
     def to_tables(self, padded: IntArray) -> tuple[Array, GateTables, Array]:
         """Return experts (T, K, O, M), gate and intercept (O, M) for the slots of the schema, as float64.
 
-        ``padded`` gives the position of every slot of the schema in the padded tables.
+        ``padded`` gives the position of every slot of the schema in the padded tables; forms need those of a feature
+        from the first on.
         """
         experts = np.empty((len(padded), *self.expert_shape))
         feature = padded // self.n_slots
         gate = below("gate.", self.arrays)
         terms = np.empty((len(padded), *gate["weight"].shape[2:]))
+        start = None if self.start is None else np.asarray(self.start, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):  # weights that diverged: whoever takes the tables looks
             for i in range(self.n_features):
                 own = np.flatnonzero(feature == i)
-                experts[own], terms[own] = self._evaluate(i, padded[own] - i * self.n_slots)
+                raw, raw_terms = self._evaluate(i, padded[own] - i * self.n_slots)
+                raw = raw if start is None else raw + start[padded[own]][:, None]
+                experts[own], terms[own] = self._shape(i, raw, raw_terms)
         intercept = np.asarray(self.arrays["intercept"], dtype=np.float64)
-        if self.start is not None:
-            start = np.asarray(self.start, dtype=np.float64)
-            experts += start[padded][:, None]
-            intercept = intercept + start[-1]
+        intercept = intercept if start is None else intercept + start[-1]
         return experts, self.gate.to_tables(terms, gate), intercept
 
     def _evaluate(self, feature: int, slots: IntArray) -> tuple[Array, Array]:
@@ -138,6 +145,13 @@ class Network:
         experts = (experts + self.arrays["expert_bias"][feature]) * self.is_live[feature]
         return experts, _project(hidden, self.arrays["gate.weight"][feature])
 
+    def _shape(self, feature: int, experts: Array, terms: Array) -> tuple[Array, Array]:
+        """Return the experts and gate terms of a feature's first slots in the feature's form."""
+        if self.forms is None:
+            return experts, terms
+        shaped = self.forms.shape_terms(feature, terms, n_experts=self.config.n_experts)
+        return self.forms.shape_experts(feature, experts), shaped
+
 
 def draw_network(
     config: NetworkConfig,
@@ -147,6 +161,7 @@ def draw_network(
     random: Random,
     dtype: type[np.floating] = np.float32,
     constant: BoolArray | None = None,
+    forms: Forms | None = None,
 ) -> Network:
     """Return a network with random weights. Features that are ``constant`` get experts that stay at zero."""
     n_features, _, in_dim = inputs.shape
@@ -177,7 +192,7 @@ def draw_network(
     drawn_gate = gate.draw(random, **sizes, hidden_dim=width, rank=config.gate_rank)
     drawn |= {f"gate.{name}": array for name, array in drawn_gate.items()}
     is_live = np.ones(n_features, dtype=bool) if constant is None else ~constant
-    made = Network(config, inputs.astype(dtype), n_outputs, is_live, int(random.integers(2**62)), drawn)
+    made = Network(config, inputs.astype(dtype), n_outputs, is_live, int(random.integers(2**62)), drawn, forms)
     return made.with_arrays(drawn)
 
 

@@ -18,6 +18,7 @@ from nae.network import Network, draw_network, piecewise_inputs
 from nae.training import Job, TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
 from tests.configs import network_config, training_config
+from tests.engines.forms import draw_forms
 
 __all__ = ["NativeEngine", "Problem", "TorchEngine", "assert_same", "native_gradients", "torch_gradients"]
 
@@ -39,6 +40,8 @@ class Problem:
     has_base: bool = False
     is_sparse: bool = False
     """Whether two thirds of the rows that knots were made for are not trained on: some slots have no row."""
+    has_forms: bool = False
+    """Whether experts and gate terms are made to be something."""
     n_folds: int | None = None
     loss: str = "squared"
     is_double: bool = False
@@ -105,6 +108,8 @@ class Problem:
         made = drawn.with_arrays(
             {name: array + spread * random.normal(size=array.shape) for name, array in drawn.arrays.items()}
         )
+        if self.has_forms:
+            made = replace(made, forms=draw_forms(made, schema, seed=self.seed))
         if self.has_start:
             shape = (len(schema) * inputs.shape[1] + 1, self.n_outputs, config.n_members)
             made = made.begin_at(5 * spread * random.normal(size=shape))

@@ -36,6 +36,7 @@ def problems(
         has_start=draw(st.booleans()),
         has_base=draw(st.booleans()),
         is_sparse=draw(st.booleans()),
+        has_forms=draw(st.booleans()),
         n_folds=draw(st.sampled_from([None, 3])),
         loss=loss,
         is_double=draw(st.booleans()),

@@ -35,7 +35,7 @@ struct Random {
 
 struct Case {
   nae_config config{};
-  bool has_start = false, has_base = false, has_folds = false;
+  bool has_start = false, has_base = false, has_folds = false, has_forms = false;
   int n_rows = 40;
 };
 
@@ -59,6 +59,8 @@ struct Problem {
     for (int i = 0; i < given.n_rows; ++i) add_row(random, given);
     for (int i = 0; i < n_steps * config.batch_size; ++i) order.push_back(random.below(given.n_rows));
     for (int s = 0; s < n_steps; ++s) rates.push_back(0.01 * (1 + s));
+    given_forms = given.has_forms;
+    if (given_forms) draw_forms(random);
   }
 
   void add_slots(Random& random, int f) {
@@ -95,7 +97,32 @@ struct Problem {
 
   nae_inputs inputs() const {
     return {n_slots.data(), values.data(),    weight.data(),         double(weight.size()),
-            is_live.data(), pointer(start),   pointer(start_offset), own_fold.data()};
+            is_live.data(), pointer(start),   pointer(start_offset), own_fold.data(),
+            given_forms ? &forms : nullptr};
+  }
+
+  void draw_forms(Random& random) {
+    const int F = config.n_features, O = config.n_outputs;
+    const bool has_logits = config.gate == NAE_ADDITIVE || config.gate == NAE_DIAGONAL;
+    for (int f = 0; f < F; ++f) {
+      n_ordered.push_back(random.between(1, n_slots[f]));
+      rises.push_back(random.between(-1, 1));
+      bends.push_back(random.between(-1, 1));
+      is_single.push_back(random.below(4) == 0);
+      is_sorted.push_back(random.below(2));
+      leads.push_back(has_logits && rises.back() != 0);
+      for (int s = 0; s < n_slots[f]; ++s) places.push_back(s / double(n_slots[f]));
+      const double cap = random.below(2) ? 0.1 + random.uniform() : HUGE_VAL;
+      for (int o = 0; o < O; ++o) caps.push_back(cap);
+    }
+    for (int m = 0; m < config.n_members; ++m)
+      for (int f = 0; f < F; ++f) {
+        const bool is_free = random.below(2);
+        for (int j = 0; j < F; ++j) allows.push_back(has_logits ? random.below(3) > 0 : is_free);
+      }
+    forms = {n_ordered.data(), rises.data(), bends.data(), is_single.data(), is_sorted.data(), leads.data(),
+             places.data(),    caps.data(),  random.below(2) ? allows.data() : nullptr,          0.3,
+             random.below(2)};
   }
 
   nae_rows rows() const {
@@ -108,7 +135,11 @@ struct Problem {
   nae_config config;
   std::vector<int32_t> n_slots, own_fold, slot, label, fold;
   std::vector<double> values, weight, start, start_offset, rates;
-  std::vector<uint8_t> is_live;
+  std::vector<uint8_t> is_live, is_single, is_sorted, leads, allows;
+  std::vector<int32_t> n_ordered, rises, bends;
+  std::vector<double> places, caps;
+  bool given_forms = false;
+  nae_forms forms{};
   std::vector<T> fraction, target, row_weight, base;
   std::vector<int64_t> order;
 };
@@ -233,6 +264,7 @@ Case make_case(int gate, int routing, int loss, int is_double, Random& random) {
   made.has_start = random.below(2);
   made.has_base = random.below(2);
   made.has_folds = random.below(2);
+  made.has_forms = random.below(2);
   made.n_rows = random.between(c.n_members + 1, 60);
   return made;
 }

@@ -6,7 +6,8 @@ import numpy as np
 
 from nae._typing import AnyArray, Array, BoolArray, IntArray
 from nae.native import GATES, LOSSES, ROUTINGS, Inputs, Shape, Table, reason
-from nae.network import ENCODERS, Network, NetworkConfig
+from nae.native import Forms as NativeForms
+from nae.network import ENCODERS, Forms, Network, NetworkConfig
 from nae.training import Job
 from nae.training.data import TrainingRows
 from nae.training.dial import DialState
@@ -70,6 +71,25 @@ def make_inputs(network: Network, slots: Slots, slot_weight: Array, own_fold: In
         start=None if start is None else start[:-1][slots.is_kept],
         start_offset=None if start is None else start[-1],
         own_fold=own_fold,
+        forms=None if network.forms is None else _make_forms(network.forms, slots, n_members=len(own_fold)),
+    )
+
+
+def _make_forms(forms: Forms, slots: Slots, *, n_members: int) -> NativeForms:
+    """Return the forms as the core reads them."""
+    allows = np.broadcast_to(forms.allows, (n_members, *forms.allows.shape[1:])) if forms.has_mask else None
+    return NativeForms(
+        n_ordered=forms.n_ordered,
+        rises=forms.rises,
+        bends=forms.bends,
+        is_single=forms.is_single,
+        is_sorted=forms.is_sorted,
+        leads=forms.leads,
+        places=forms.places.ravel()[slots.is_kept],
+        caps=forms.caps,
+        allows=allows,
+        sharpness=forms.sharpness,
+        sorts_outputs=forms.sorts_outputs,
     )
 
 

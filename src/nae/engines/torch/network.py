@@ -12,6 +12,7 @@ from nae._typing import AnyArray
 from nae.engines.torch.cells import RowCells
 from nae.engines.torch.dropout import Dropped, drop
 from nae.engines.torch.encoders import EVALUATIONS, Evaluation
+from nae.engines.torch.forms import TorchForms
 from nae.engines.torch.gates import TORCH_GATES, TorchGate
 from nae.engines.torch.groups import Groups, group_features
 from nae.engines.torch.routed import Routed
@@ -52,6 +53,7 @@ class TorchNetwork(nn.Module):
         noise = torch.tensor(network.noise) if network.is_noisy else None
         self.register_buffer("noise", noise, persistent=False)
         self.register_buffer(START, None if network.start is None else torch.tensor(network.start))
+        self.forms = None if network.forms is None else TorchForms(network.forms, dtype=network.dtype)
         self.groups = None if self.is_on_rows else group_features(network.inputs)
 
     def arrays(self) -> dict[str, AnyArray]:
@@ -95,6 +97,10 @@ class TorchNetwork(nn.Module):
         experts = experts.permute(1, 2, 3, 0).flatten(0, 1)  # (F * S, K * O, M)
         if self.start is not None:
             experts = experts + self.start[:-1].repeat(1, self.config.n_experts, 1)
+        if self.forms is not None:
+            shape = (self.n_features, -1, *self.expert_shape)
+            experts = self.forms.shape_experts(experts.view(shape)).flatten(0, 1)
+            terms = self.forms.shape_terms(terms, n_experts=self.config.n_experts)
         return experts.flatten(1), terms.flatten(1, 2)
 
     @property

@@ -59,6 +59,21 @@ struct nae_config {
   double dial_target, dial_log_least;
 };
 
+// What experts and gate terms are made to be (forms.h).
+struct nae_forms {
+  const int32_t* n_ordered;  // (F,), slots in order, the first of a feature
+  const int32_t* rises;      // (F,), 1, -1 or 0
+  const int32_t* bends;      // (F,), 1, -1 or 0
+  const uint8_t* is_single;  // (F,)
+  const uint8_t* is_sorted;  // (F,)
+  const uint8_t* leads;      // (F,)
+  const double* places;      // (slot,), from 0 to 1
+  const double* caps;        // (F, O), infinite without a cap
+  const uint8_t* allows;     // (M, F, F), or null where each feature may change each
+  double sharpness;
+  int32_t sorts_outputs;
+};
+
 // What a network is built on. Slots here are those of every feature in turn, without the untrained ones.
 struct nae_inputs {
   const int32_t* n_slots;      // (F,)
@@ -69,6 +84,7 @@ struct nae_inputs {
   const double* start;         // (slot, O, M), what experts are added to; or null
   const double* start_offset;  // (O, M), what scores are added to; or null
   const int32_t* own_fold;     // (M,), the fold that each member holds out
+  const nae_forms* forms;      // or null
 };
 
 struct nae_rows {
@@ -84,7 +100,7 @@ struct nae_rows {
 struct nae_core;
 
 // Grows with every change of this file: a shared object of another number is not used.
-constexpr int32_t kAbiVersion = 2;
+constexpr int32_t kAbiVersion = 3;
 
 NAE_API int32_t nae_abi_version();
 // The digest of the sources that the object was compiled from.

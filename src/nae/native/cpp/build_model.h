@@ -159,6 +159,31 @@ void copy_slots(Model<T>& model, Memory& memory, const nae_inputs& inputs, std::
 }
 
 template <class T>
+void copy_forms(Model<T>& model, Memory& memory, const nae_forms& forms) {
+  const Sizes& size = model.size;
+  Form* form = memory.take<Form>(size.features);
+  T* place = memory.take<T>(size.slots);
+  T* cap = memory.take<T>(int64_t(size.features) * size.outputs);
+  const double* places = forms.places;
+  for (int f = 0; f < size.features; ++f) {
+    const double* caps = forms.caps + int64_t(f) * size.outputs;
+    const bool has_cap = std::all_of(caps, caps + size.outputs, [](double one) { return std::isfinite(one); });
+    form[f] = {std::min(forms.n_ordered[f], model.n_slots[f]), forms.rises[f],        forms.bends[f],
+               forms.is_single[f] != 0,                        forms.is_sorted[f] != 0, forms.leads[f] != 0,
+               has_cap};
+    for (int o = 0; o < size.outputs; ++o) cap[f * size.outputs + o] = T(caps[o]);
+    for (int s = 0; s < model.n_slots[f]; ++s) place[model.first_slot[f] + s] = T(*places++);
+  }
+  const int64_t n_pairs = int64_t(size.members) * size.features * size.features;
+  if (forms.allows) model.allows = copied<uint8_t>(memory, std::vector<uint8_t>(forms.allows, forms.allows + n_pairs));
+  model.form = form;
+  model.place = place;
+  model.cap = cap;
+  model.sorts_outputs = forms.sorts_outputs != 0;
+  model.sharpness = T(forms.sharpness);
+}
+
+template <class T>
 Model<T> build_model(const nae_config& config, const nae_inputs& inputs, Memory& memory,
                      std::vector<std::vector<int>>& used) {
   Model<T> model{};
@@ -193,6 +218,7 @@ Model<T> build_model(const nae_config& config, const nae_inputs& inputs, Memory&
     model.start_offset = offset;
   }
   copy_slots(model, memory, inputs, used);
+  if (inputs.forms) copy_forms(model, memory, *inputs.forms);
   return model;
 }
 

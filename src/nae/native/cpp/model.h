@@ -45,6 +45,13 @@ inline int64_t block_bias_at(const Sizes& size, const FeatureLayout& layout, int
   return block_at(size, layout, block) + int64_t(block == 0 ? layout.n_columns : size.hidden) * size.hidden_pad;
 }
 
+// What the experts and gate terms of a feature are made to be (forms.h).
+struct Form {
+  int n_ordered, rise, bend;
+  bool is_single, is_sorted, leads, has_cap;
+  bool has_shape() const { return n_ordered > 1 && (rise != 0 || bend != 0); }
+};
+
 template <class T>
 struct Model {
   Sizes size;
@@ -61,6 +68,12 @@ struct Model {
   const T* start;               // (M, slots, O), or null
   const T* start_offset;        // (M, O), or null
   const int* own_fold;          // (M,)
+  const Form* form;             // (F,), or null; then the following are not read
+  const T* place;               // (slots,)
+  const T* cap;                 // (F, O)
+  const uint8_t* allows;        // (M, F, F), or null
+  bool sorts_outputs;
+  T sharpness;
   const T* hidden_mask;         // (hidden_pad,), one where there is a hidden unit
   const T* expert_mask;         // (experts_pad,)
   const FeatureLayout* layout;  // (F,)
@@ -107,6 +120,9 @@ struct Workspace {
   T* deviation;     // (blocks, slots), one over the standard deviation of a slot's units
   T* experts;       // (slots, values)
   T* terms;         // (slots, terms_pad)
+  T* raw_experts;   // (slots, values), before they get their form
+  T* raw_terms;     // (slots, terms_pad), of features that lead: differences from expert to expert
+  int16_t* source;  // (slots, values), where sorted experts came from
   T* mixed;         // (slots, O), experts with the mean routing; then the gradient of these
   T* mix_turned;    // (logits, terms_pad), of a gate with a linear map
   // On rows.
@@ -140,6 +156,7 @@ template <class T>
 struct Scratch {
   T *hidden, *slope, *other;   // (most_slots, hidden_pad)
   T *d_terms, *d_experts;      // (most_slots, terms_pad), (most_slots, values)
+  T *values;                   // (values,) of a slot
   T *turned;                   // weights with rows and columns exchanged
   T *gradients;                // of the parameters of one item
   T *row;                      // (max(features, 2 * outputs),) numbers of a row

@@ -6,6 +6,7 @@
 #pragma once
 #include "adam.h"
 #include "first_layer.h"
+#include "forms.h"
 #include "matmul.h"
 #include "norm.h"
 
@@ -65,6 +66,7 @@ void evaluate_slots(const Model<T>& model, int member, const T* weights, Workspa
   if (model.has_gate)
     multiply<Begin::kZero>(n, size.terms_pad, size.hidden, hidden, own + layout.gate_weight, size.terms_pad,
                            ws.terms + int64_t(first) * size.terms_pad, size.terms_pad);
+  if (model.form) shape_slots(model, member, ws, scratch, feature);
 }
 
 // The untrained slot of a feature holds the mean over the training rows.

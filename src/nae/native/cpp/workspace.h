@@ -18,6 +18,11 @@ void take_slots(const Model<T>& model, Memory& memory, Workspace<T>& ws) {
   ws.deviation = memory.take<T>(size.blocks * n_slots);
   ws.experts = memory.take<T>(n_slots * size.values);
   ws.terms = memory.take<T>(model.has_gate ? n_slots * size.terms_pad : 0);
+  if (model.form) {
+    ws.raw_experts = memory.take<T>(n_slots * size.values);
+    ws.raw_terms = memory.take<T>(model.has_gate ? n_slots * size.terms_pad : 0);
+    ws.source = memory.take<int16_t>(n_slots * size.values);
+  }
   ws.mixed = memory.take<T>(model.has_context ? n_slots * size.outputs : 0);
   ws.mix_turned = memory.take<T>(model.is_mixed ? int64_t(size.terms_pad) * size.logits : 0);
   ws.mean_routing = memory.take<T>(size.logits);
@@ -73,6 +78,7 @@ Scratch<T> make_scratch(const Model<T>& model, Memory& memory) {
   scratch.other = memory.take<T>(n_slots * size.hidden_pad);
   scratch.d_terms = memory.take<T>(model.has_gate ? n_slots * size.terms_pad : 0);
   scratch.d_experts = memory.take<T>(n_slots * size.values);
+  scratch.values = memory.take<T>(size.values);
   scratch.turned = memory.take<T>(widest * size.hidden_pad);
   scratch.gradients = memory.take<T>(most);
   scratch.row = memory.take<T>(std::max(size.features, 2 * size.outputs));
@@ -91,6 +97,9 @@ Workspace<T> with_rows(const Workspace<T>& slots, const Workspace<T>& rows) {
   joined.deviation = slots.deviation;
   joined.experts = slots.experts;
   joined.terms = slots.terms;
+  joined.raw_experts = slots.raw_experts;
+  joined.raw_terms = slots.raw_terms;
+  joined.source = slots.source;
   joined.mixed = slots.mixed;
   joined.mix_turned = slots.mix_turned;
   joined.mean_routing = slots.mean_routing;

@@ -1,0 +1,356 @@
+// Forms: raw experts and gate terms of a feature become what a fit promises; and the way back. What each form means is
+// written in nae/network/forms.py. A form works on columns of a table of slots, so a table is (n, columns).
+//
+// Corner. p(d) = (d + sqrt(d d + e e)) / 2 is positive, and p'(d) = (1 + d / sqrt(d d + e e)) / 2.
+//
+// Rise. With the middle slot m kept, y_s+1 - y_s = w p(w (x_s+1 - x_s)), w = 1 or -1. Let g_s be the gradient of step s:
+// the sum of dy beyond the step (with a minus for steps before m, where later slots are fixed) times p'. Then
+//     dx_s = g_s-1 - g_s,   and dx_m gets the sum of all dy besides.
+//
+// Bend. Slots in the order of reading, t_i = x_i+1 - x_i, slope_i = slope_i-1 + p(t_i - t_i-1), slope_0 = t_0 or p(t_0),
+// and y_i+1 - y_i = (n - 1) width_i slope_i, again with the middle kept. Backwards, sums from the end give the gradients
+// of steps, of slopes, of turns; those of turns give dt_i = g_i - g_i+1, and dx_i+1 = dt_i - dt_i+1.
+//
+// Cap. y = c u / sqrt(1 + u u) with u = x / max(1, c): dx = dy c / max(1, c) (1 - (y / c)^2)^(3/2).
+//
+// Order. Sorted values are looked up by where they came from, and gradients go back there.
+//
+// Lead. Differences along the experts rise, and are added up again.
+#pragma once
+#include <cmath>
+
+#include "model.h"
+#include "vector.h"
+
+namespace nae::NAE_SET {
+
+constexpr int kColumns = 16;  // that are worked on at once
+
+template <class T>
+NAE_INLINE T corner(T d, T soft) {
+  return (d + std::sqrt(d * d + soft * soft)) / 2;
+}
+
+template <class T>
+NAE_INLINE T corner_slope(T d, T soft) {
+  return (1 + d / std::sqrt(d * d + soft * soft)) / 2;
+}
+
+template <class T>
+T softness(const Model<T>& model, const Form& form) {
+  return model.sharpness / (form.n_ordered > 2 ? form.n_ordered - 1 : 1);
+}
+
+// Calls work(first column, number of columns) for all columns in turn.
+template <class Work>
+NAE_INLINE void by_columns(int n, Work work) {
+  for (int from = 0; from < n; from += kColumns) work(from, n - from < kColumns ? n - from : kColumns);
+}
+
+template <class T>
+NAE_INLINE void rise(const T* raw, T* to, int n, int64_t stride, int columns, T way, T soft) {
+  const int middle = n / 2;
+  for (int s = middle; s + 1 < n; ++s)
+    for (int i = 0; i < columns; ++i)
+      to[(s + 1) * stride + i] =
+          to[s * stride + i] + way * corner(way * (raw[(s + 1) * stride + i] - raw[s * stride + i]), soft);
+  for (int s = middle - 1; s >= 0; --s)
+    for (int i = 0; i < columns; ++i)
+      to[s * stride + i] =
+          to[(s + 1) * stride + i] - way * corner(way * (raw[(s + 1) * stride + i] - raw[s * stride + i]), soft);
+}
+
+// The same slots of `raw` and of the gradient `d`, which becomes that of the raw numbers.
+template <class T>
+NAE_INLINE void back_rise(const T* raw, T* d, int n, int64_t stride, int columns, T way, T soft) {
+  const int middle = n / 2;
+  by_columns(columns, [&](int from, int width) {
+    T sum[kColumns] = {}, before[kColumns] = {}, kept[kColumns] = {};
+    const auto slope = [&](int s, int i) {
+      return corner_slope(way * (raw[(s + 1) * stride + i] - raw[s * stride + i]), soft);
+    };
+    for (int s = n - 2; s >= middle; --s)
+      for (int i = 0; i < width; ++i) {
+        T& own = d[(s + 1) * stride + from + i];
+        sum[i] += own;
+        const T found = sum[i] * slope(s, from + i);
+        own = found - before[i];
+        before[i] = found;
+      }
+    for (int i = 0; i < width; ++i) kept[i] = d[middle * stride + from + i] + sum[i] - before[i];
+    for (int i = 0; i < width; ++i) sum[i] = before[i] = 0;
+    for (int s = 0; s < middle; ++s)
+      for (int i = 0; i < width; ++i) {
+        T& own = d[s * stride + from + i];
+        sum[i] -= own;
+        const T found = sum[i] * slope(s, from + i);
+        own = before[i] - found;
+        before[i] = found;
+      }
+    for (int i = 0; i < width; ++i) d[middle * stride + from + i] = kept[i] - sum[i] + before[i];
+  });
+}
+
+// The slots of a feature that bends, in the order of reading.
+template <class T>
+struct Bend {
+  const T* place;
+  int n, middle;
+  bool is_turned, has_first;
+  T sign, soft;
+
+  Bend(const Form& form, const T* place, T soft)
+      : place(place), n(form.n_ordered), sign(T(form.bend)), soft(soft) {
+    has_first = form.rise != 0;
+    is_turned = form.rise * form.bend < 0;
+    middle = is_turned ? n - 1 - n / 2 : n / 2;
+  }
+  int at(int i) const { return is_turned ? n - 1 - i : i; }
+  T width(int i) const { return (n - 1) * std::abs(place[at(i + 1)] - place[at(i)]); }
+};
+
+template <class T>
+NAE_INLINE void bend(const Bend<T>& form, const T* raw, T* to, int64_t stride, int columns) {
+  by_columns(columns, [&](int from, int width) {
+    T step[kColumns], slope[kColumns], sum[kColumns] = {}, shift[kColumns];
+    for (int i = 0; i + 1 < form.n; ++i) {
+      const T *here = raw + form.at(i) * stride + from, *next = raw + form.at(i + 1) * stride + from;
+      T* out = to + form.at(i + 1) * stride + from;
+      for (int c = 0; c < width; ++c) {
+        const T found = form.sign * (next[c] - here[c]);
+        if (i > 0)
+          slope[c] += corner(found - step[c], form.soft / (form.n - 1));
+        else
+          slope[c] = form.has_first ? corner(found, form.soft) : found;
+        step[c] = found;
+        sum[c] += form.width(i) * slope[c];
+        out[c] = sum[c];
+      }
+    }
+    for (int c = 0; c < width; ++c) to[form.at(0) * stride + from + c] = 0;
+    const int64_t middle = form.at(form.middle) * stride + from;
+    for (int c = 0; c < width; ++c) shift[c] = form.sign * raw[middle + c] - to[middle + c];
+    for (int i = 0; i < form.n; ++i)
+      for (int c = 0; c < width; ++c) {
+        T& own = to[form.at(i) * stride + from + c];
+        own = form.sign * (own + shift[c]);
+      }
+  });
+}
+
+template <class T>
+NAE_INLINE void back_bend(const Bend<T>& form, const T* raw, T* d, int64_t stride, int columns) {
+  by_columns(columns, [&](int from, int width) {
+    const auto step = [&](int i, int c) {
+      return form.sign * (raw[form.at(i + 1) * stride + from + c] - raw[form.at(i) * stride + from + c]);
+    };
+    T total[kColumns] = {}, sum[kColumns] = {}, of_slope[kColumns] = {}, of_turn[kColumns] = {}, of_step[kColumns] = {};
+    for (int i = 0; i < form.n; ++i)
+      for (int c = 0; c < width; ++c) total[c] += d[i * stride + from + c];
+    for (int i = form.n - 2; i >= 0; --i)
+      for (int c = 0; c < width; ++c) {
+        T& own = d[form.at(i + 1) * stride + from + c];
+        sum[c] += own;
+        of_slope[c] += form.width(i) * (sum[c] - (i < form.middle ? total[c] : T(0)));
+        T turn = of_slope[c];
+        if (i > 0)
+          turn *= corner_slope(step(i, c) - step(i - 1, c), form.soft / (form.n - 1));
+        else if (form.has_first)
+          turn *= corner_slope(step(0, c), form.soft);
+        const T found = turn - of_turn[c];
+        own = found - of_step[c] + (i + 1 == form.middle ? total[c] : T(0));
+        of_turn[c] = turn;
+        of_step[c] = found;
+      }
+    for (int c = 0; c < width; ++c)
+      d[form.at(0) * stride + from + c] = (form.middle == 0 ? total[c] : T(0)) - of_step[c];
+  });
+}
+
+// All experts of an output become their mean; of gradients, this is the way back, too.
+template <class T>
+NAE_INLINE void average(const Sizes& size, T* table, int n) {
+  for (int64_t from = 0; from < int64_t(n) * size.values; from += size.experts_pad) {
+    T sum = 0;
+    for (int k = 0; k < size.experts; ++k) sum += table[from + k];
+    for (int k = 0; k < size.experts; ++k) table[from + k] = sum / size.experts;
+  }
+}
+
+template <class T>
+NAE_INLINE void put_under_cap(const Sizes& size, const T* caps, T* table, int n) {
+  for (int s = 0; s < n; ++s)
+    for (int o = 0; o < size.outputs; ++o) {
+      T* own = table + int64_t(s) * size.values + o * size.experts_pad;
+      const T cap = caps[o], unit = cap > 1 ? cap : T(1);
+      for (int k = 0; k < size.experts; ++k) {
+        const T share = own[k] / unit;
+        own[k] = cap * share / std::sqrt(1 + share * share);
+      }
+    }
+}
+
+template <class T>
+NAE_INLINE void back_cap(const Sizes& size, const T* caps, const T* table, T* d, int n) {
+  for (int s = 0; s < n; ++s)
+    for (int o = 0; o < size.outputs; ++o) {
+      const int64_t from = int64_t(s) * size.values + o * size.experts_pad;
+      const T cap = caps[o], factor = cap > 1 ? T(1) : cap;
+      for (int k = 0; k < size.experts; ++k) {
+        const T share = table[from + k] / cap, rest = share * share < 1 ? 1 - share * share : T(0);
+        d[from + k] *= factor * rest * std::sqrt(rest);
+      }
+    }
+}
+
+// Sorts `n` numbers that lie `stride` apart, and takes along where they came from.
+template <class T>
+NAE_INLINE void sort_along(T* values, int16_t* source, int n, int stride) {
+  for (int i = 1; i < n; ++i) {
+    const T value = values[i * stride];
+    const int16_t from = source[i * stride];
+    int j = i - 1;
+    for (; j >= 0 && values[j * stride] > value; --j) {
+      values[(j + 1) * stride] = values[j * stride];
+      source[(j + 1) * stride] = source[j * stride];
+    }
+    values[(j + 1) * stride] = value;
+    source[(j + 1) * stride] = from;
+  }
+}
+
+// Slots in turn begin with the order of the one before: neighbours hardly differ.
+template <class T>
+NAE_INLINE void sort_slots(const Model<T>& model, const Form& form, T* table, int16_t* sources, T* before, int n) {
+  const Sizes& size = model.size;
+  for (int s = 0; s < n; ++s) {
+    T* own = table + int64_t(s) * size.values;
+    int16_t* source = sources + int64_t(s) * size.values;
+    const int16_t* known = source - size.values;
+    for (int i = 0; i < size.values; ++i) source[i] = int16_t(i);
+    if (s > 0 && !model.sorts_outputs) {
+      for (int i = 0; i < size.values; ++i) before[i] = own[known[i]];
+      for (int i = 0; i < size.values; ++i) own[i] = before[i], source[i] = known[i];
+    }
+    if (model.sorts_outputs)
+      for (int k = 0; k < size.experts; ++k) sort_along(own + k, source + k, size.outputs, size.experts_pad);
+    if (form.is_sorted)
+      for (int o = 0; o < size.outputs; ++o)
+        sort_along(own + o * size.experts_pad, source + o * size.experts_pad, size.experts, 1);
+  }
+}
+
+template <class T>
+NAE_INLINE void back_sort(const Sizes& size, const int16_t* sources, T* d, T* before, int n) {
+  for (int s = 0; s < n; ++s) {
+    T* own = d + int64_t(s) * size.values;
+    const int16_t* source = sources + int64_t(s) * size.values;
+    for (int i = 0; i < size.values; ++i) before[i] = own[i];
+    for (int i = 0; i < size.values; ++i) own[source[i]] = before[i];
+  }
+}
+
+// Of a gate whose terms are logits: how many features a feature has terms for.
+inline int n_targets(const Sizes& size) { return size.terms / size.experts_pad; }
+
+template <class T>
+NAE_INLINE void lead(const Model<T>& model, const Form& form, T* terms, T* raw, int n) {
+  const Sizes& size = model.size;
+  const int64_t width = size.terms_pad;
+  for (int s = 0; s < n; ++s)
+    for (int j = 0; j < n_targets(size); ++j) {
+      T* own = terms + s * width + j * size.experts_pad;
+      for (int k = size.experts - 1; k > 0; --k) own[k] -= own[k - 1];
+    }
+  for (int64_t i = 0; i < n * width; ++i) raw[i] = terms[i];
+  for (int j = 0; j < n_targets(size); ++j) {
+    const int at = j * size.experts_pad;
+    rise(raw + at + 1, terms + at + 1, form.n_ordered, width, size.experts - 1, T(form.rise), softness(model, form));
+    for (int s = 0; s < n; ++s)
+      for (int k = 1; k < size.experts; ++k) terms[s * width + at + k] += terms[s * width + at + k - 1];
+  }
+}
+
+template <class T>
+NAE_INLINE void back_lead(const Model<T>& model, const Form& form, const T* raw, T* d, int n) {
+  const Sizes& size = model.size;
+  const int64_t width = size.terms_pad;
+  for (int j = 0; j < n_targets(size); ++j) {
+    const int at = j * size.experts_pad;
+    for (int s = 0; s < n; ++s)
+      for (int k = size.experts - 2; k >= 0; --k) d[s * width + at + k] += d[s * width + at + k + 1];
+    back_rise(raw + at + 1, d + at + 1, form.n_ordered, width, size.experts - 1, T(form.rise), softness(model, form));
+    for (int s = 0; s < n; ++s)
+      for (int k = 0; k + 1 < size.experts; ++k) d[s * width + at + k] -= d[s * width + at + k + 1];
+  }
+}
+
+// Terms, or their gradients, are zero where the feature may not change another.
+template <class T>
+NAE_INLINE void mask_terms(const Model<T>& model, int member, int feature, T* terms, int n) {
+  const Sizes& size = model.size;
+  const uint8_t* allows = model.allows + (int64_t(member) * size.features + feature) * size.features;
+  const int n_others = model.is_mixed ? 1 : n_targets(size), width = model.is_mixed ? size.terms_pad : size.experts_pad;
+  for (int j = 0; j < n_others; ++j) {
+    if (allows[model.is_summed ? j : feature]) continue;
+    for (int s = 0; s < n; ++s) {
+      T* own = terms + int64_t(s) * size.terms_pad + j * size.experts_pad;
+      for (int i = 0; i < width; ++i) own[i] = 0;
+    }
+  }
+}
+
+template <class T>
+void shape_slots(const Model<T>& model, int member, Workspace<T>& ws, Scratch<T>& scratch, int feature) {
+  const Sizes& size = model.size;
+  const Form& form = model.form[feature];
+  const int first = model.first_slot[feature], n = model.n_slots[feature];
+  const int64_t at = int64_t(first) * size.values;
+  T *experts = ws.experts + at, *raw = ws.raw_experts + at;
+  if (form.has_shape()) {
+    for (int64_t i = 0; i < int64_t(n) * size.values; ++i) raw[i] = experts[i];
+    for (int o = 0; o < size.outputs; ++o) {
+      const int from = o * size.experts_pad;
+      if (form.bend)
+        bend(Bend<T>(form, model.place + first, softness(model, form)), raw + from, experts + from, size.values,
+             size.experts);
+      else
+        rise(raw + from, experts + from, form.n_ordered, size.values, size.experts, T(form.rise),
+             softness(model, form));
+    }
+  }
+  if (form.is_single) average(size, experts, n);
+  if (form.has_cap) put_under_cap(size, model.cap + feature * size.outputs, experts, n);
+  if (form.is_sorted || model.sorts_outputs) sort_slots(model, form, experts, ws.source + at, scratch.values, n);
+  if (!model.has_gate) return;
+  const int64_t terms_at = int64_t(first) * size.terms_pad;
+  if (form.leads) lead(model, form, ws.terms + terms_at, ws.raw_terms + terms_at, n);
+  if (model.allows) mask_terms(model, member, feature, ws.terms + terms_at, n);
+}
+
+// Turns the gradients in scratch into those of the raw experts and terms.
+template <class T>
+void back_shape(const Model<T>& model, int member, const Workspace<T>& ws, Scratch<T>& scratch, int feature) {
+  const Sizes& size = model.size;
+  const Form& form = model.form[feature];
+  const int first = model.first_slot[feature], n = model.n_slots[feature];
+  const int64_t at = int64_t(first) * size.values;
+  T* d = scratch.d_experts;
+  if (form.has_cap) back_cap(size, model.cap + feature * size.outputs, ws.experts + at, d, n);
+  if (form.is_sorted || model.sorts_outputs) back_sort(size, ws.source + at, d, scratch.values, n);
+  if (form.is_single) average(size, d, n);
+  if (form.has_shape())
+    for (int o = 0; o < size.outputs; ++o) {
+      const int from = o * size.experts_pad;
+      const T* raw = ws.raw_experts + at + from;
+      if (form.bend)
+        back_bend(Bend<T>(form, model.place + first, softness(model, form)), raw, d + from, size.values, size.experts);
+      else
+        back_rise(raw, d + from, form.n_ordered, size.values, size.experts, T(form.rise), softness(model, form));
+    }
+  if (!model.has_gate) return;
+  if (model.allows) mask_terms(model, member, feature, scratch.d_terms, n);
+  if (form.leads) back_lead(model, form, ws.raw_terms + int64_t(first) * size.terms_pad, scratch.d_terms, n);
+}
+
+}  // namespace nae::NAE_SET
