@@ -158,9 +158,11 @@ class NumberParameters(Table):
         "multiply.",
     ] = "squared"
     quantile: Annotated[
-        float,
-        "float",
-        "The quantile to predict, with ``loss='quantile'``.",
+        float | Sequence[float],
+        "float or list",
+        """The quantile to predict, with ``loss='quantile'``. Several quantiles, in ascending order, are outputs of one
+        model, named ``q0.05`` and so on: ``predict`` returns one column for each, and no column is ever below the one
+        before it.""",
     ] = 0.5
     huber_delta: Annotated[
         float,

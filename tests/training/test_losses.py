@@ -40,6 +40,31 @@ def test_cross_entropy_is_the_negative_log_probability(score):
     np.testing.assert_allclose(found, -np.log(proba[np.arange(20), target]))
 
 
+def test_several_quantiles_are_the_mean_of_each_output_with_its_level(score):
+    target = np.random.default_rng(1).normal(size=(20, 2))
+    several = make_loss("quantile", quantile=[0.1, 0.7])
+    alone = [make_loss("quantile", quantile=level) for level in (0.1, 0.7)]
+    each = [one.per_row(score[:, [o]], target[:, [o]]) for o, one in enumerate(alone)]
+    np.testing.assert_allclose(several.per_row(score, target), np.mean(each, axis=0))
+    slopes = [one.derivatives(score[:, [o]], target[:, [o]])[0] / 2 for o, one in enumerate(alone)]
+    np.testing.assert_allclose(several.derivatives(score, target)[0], np.concatenate(slopes, axis=1))
+    excess = [one.excess(score[:, [o], 0], target[:, [o]])[0] for o, one in enumerate(alone)]
+    np.testing.assert_allclose(several.excess(score[:, :, 0], target)[0], np.concatenate(excess, axis=1))
+    assert several.levels == several.options(2) == (0.1, 0.7)
+    assert alone[0].levels == ()
+    assert alone[0].options(2) == (0.1, 0.1)
+
+
+def test_a_list_of_one_quantile_is_that_quantile():
+    assert make_loss("quantile", quantile=np.array([0.2])).option == ("quantile", 0.2)
+
+
+@pytest.mark.parametrize("wrong", [[], [0.5, 0.1], [0.5, 0.5], [0.1, 1.0], [[0.1, 0.5]], "many", None, [0.1, np.nan]])
+def test_quantiles_that_do_not_ascend_within_zero_and_one_are_refused(wrong):
+    with pytest.raises(ConfigError, match=r"quantile must be in \(0, 1\), or a list of such numbers that ascend; got"):
+        make_loss("quantile", quantile=wrong)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_loss_has_a_link_that_exists(name):
     assert make_loss(name).link in LINKS
@@ -147,7 +172,7 @@ def test_an_unknown_loss_is_an_error_with_the_nearest_name():
 @pytest.mark.parametrize(
     ("name", "params", "match"),
     [
-        ("quantile", {"quantile": 0.0}, r"quantile must be in \(0, 1\); got 0.0"),
+        ("quantile", {"quantile": 0.0}, r"quantile must be in \(0, 1\), .* got 0.0"),
         ("tweedie", {"power": 1.0}, r"tweedie_power must be in \(1, 2\); got 1.0. Use loss='poisson' for 1"),
         ("huber", {"delta": -1.0}, "huber_delta must be positive; got -1.0"),
     ],

@@ -1,6 +1,6 @@
 """Read and check targets: numbers of a regression, or classes, which become codes."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "read_numbers",
     "robust_scale",
     "to_array",
+    "weighted_quantiles",
 ]
 
 LARGEST = 1e100  # squares of targets must be finite
@@ -101,11 +102,15 @@ def robust_scale(values: Array, weights: Array) -> tuple[float, float]:
     >>> -0.1 < median < 0.1, 0 < spread < 1
     (True, True)
     """
+    low, median, high = weighted_quantiles(values, weights, (0.1, 0.5, 0.9))
+    return float(median), float(high - low) / _NORMAL
+
+
+def weighted_quantiles(values: Array, weights: Array, levels: Sequence[float]) -> Array:
+    """Return the smallest numbers with at least so large a share of the weight at or below them, (level,)."""
     distinct, inverse = np.unique(values, return_inverse=True)
     total = np.cumsum(np.bincount(inverse, weights=weights))
-    levels = np.array([0.1, 0.5, 0.9]) * total[-1]
-    low, median, high = distinct[np.searchsorted(total, levels - 1e-12 * total[-1])]
-    return float(median), float(high - low) / _NORMAL
+    return np.asarray(distinct[np.searchsorted(total, np.array(levels) * total[-1] - 1e-12 * total[-1])])
 
 
 def as_array(values: Any, name: str) -> AnyArray:

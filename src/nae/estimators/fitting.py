@@ -109,6 +109,7 @@ def _tabulate(network: Network, prepared: Prepared) -> TableModel:
         classes=task.classes,
         slot_weight=prepared.slot_weight,
         is_warm=prepared.state is not None,
+        is_ordered=bool(task.loss.levels),
     )
     return remember(model, prepared.cells, prepared.weights, slot_weight=prepared.slot_weight)
 

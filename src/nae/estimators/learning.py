@@ -128,6 +128,7 @@ def _summarise(given: Given, prepared: Prepared, fitted: Fitted) -> TrainingSumm
         n_unknown_rows=origin.n_unknown_rows,
         intercept_shift=fitted.model.training.intercept_shift,
         additivity=_check_dial(fitted.model, asked) if isinstance(asked, float) else None,
+        constraints={"ordered": True} if prepared.task.loss.levels else None,
     )
 
 

@@ -230,7 +230,8 @@ def _baseline(rows: Rows, task: Task) -> Baseline:
     if task.classes:
         return Baseline.of_classes(rows.target.ravel(), weight, len(task.classes))
     link = link_named(task.loss.link)
-    return Baseline.of_numbers(rows.target, weight, rows.offset, criterion=task.criterion, link=link)
+    truth = np.broadcast_to(rows.target, (len(rows), len(task.outputs)))
+    return Baseline.of_numbers(truth, weight, rows.offset, criterion=task.criterion, link=link)
 
 
 def place_fit(

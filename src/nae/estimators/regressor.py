@@ -59,7 +59,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
     """
 
     loss: str
-    quantile: float
+    quantile: float | Sequence[float]
     huber_delta: float
     tweedie_power: float
 
@@ -67,7 +67,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         self,
         loss: LossName = "squared",
         *,
-        quantile: float = 0.5,
+        quantile: float | Sequence[float] = 0.5,
         huber_delta: float = 1.35,
         tweedie_power: float = 1.5,
         additivity: float | Literal["auto"] | None = None,
@@ -109,7 +109,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         self._store(locals())
 
     def predict(self, X: Any, *, offset: Any = None) -> Array:
-        """Return the predicted target: (row,), or (row, output)."""
+        """Return the predicted target: (row,), or (row, output). Several quantiles never cross."""
         cells = self._cells(X)
         return np.asarray(self.model_.predict(cells, offset=offset))
 

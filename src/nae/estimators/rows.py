@@ -82,19 +82,25 @@ class Task:
     """The class that the score of a two-class model speaks for. Training itself always learns the second class."""
 
     @property
+    def n_targets(self) -> int:
+        """The number of columns of the target: one for classes, and for several quantiles of one number."""
+        return 1 if self.classes or self.loss.levels else len(self.outputs)
+
+    @property
     def is_mirrored(self) -> bool:
         """Whether this is the first class, so that offsets and the score change their sign."""
         return len(self.classes) == 2 and self.positive == self.classes[0]
 
     def read_offset(self, offset: Any, n_rows: int) -> Array | None:
-        """Return the offset of ``n_rows`` rows, with one column per output."""
+        """Return the offset of ``n_rows`` rows, with one column per output, or one for several quantiles."""
         is_per_class = len(self.classes) > 2
-        return read_offset(offset, n_rows, len(self.outputs), is_per_class=is_per_class, is_mirrored=self.is_mirrored)
+        n_columns = len(self.outputs) if is_per_class else self.n_targets
+        return read_offset(offset, n_rows, n_columns, is_per_class=is_per_class, is_mirrored=self.is_mirrored)
 
     @property
     def summary(self) -> TrainingSummary:
         """The entries about the loss in the model's training summary."""
-        option = {} if self.loss.option is None else {self.loss.option[0]: float(self.loss.option[1])}
+        option: dict[str, Any] = {} if self.loss.option is None else dict([self.loss.option])
         delta = option.get("huber_delta")
         return TrainingSummary(
             loss=self.loss.name,

@@ -13,7 +13,16 @@ from nae._typing import AnyArray, Array
 from nae._warnings import warn
 from nae.encoding import Columns
 from nae.encoding.beside import read_offset
-from nae.encoding.target import LARGEST, TargetMoments, check_domain, read_classes, read_numbers, robust_scale, to_array
+from nae.encoding.target import (
+    LARGEST,
+    TargetMoments,
+    check_domain,
+    read_classes,
+    read_numbers,
+    robust_scale,
+    to_array,
+    weighted_quantiles,
+)
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.estimators.rows import Rows, Task
 from nae.parameters import ClassParameters, NumberParameters
@@ -73,6 +82,10 @@ class NumberTarget(Target):
         loss = self._loss()
         target = read_numbers(y, domain=loss.domain, is_used=weight > 0, features=columns.names)
         values = target.values
+        if loss.levels and values.shape[1] > 1:
+            raise DataError(
+                f"y must be one column with several quantiles; got {values.shape[1]}. Fit one model per target."
+            )
         shift = read_offset(offset, *values.shape)
         rows = Rows(columns, values, weight, shift)
         base = np.zeros_like(values) if shift is None else shift
@@ -81,24 +94,26 @@ class NumberTarget(Target):
         scale = _scale(moments, loss)
         if loss.name in ROBUST:
             rest = (values[kept] - base[kept]).T
-            scale = _robust(scale, [robust_scale(column, weight[kept]) for column in rest])
-        return rows, Task(loss, scale, target.names)
+            scale = _robust(scale, loss, [(column, weight[kept]) for column in rest])
+        return rows, Task(loss, scale, _outputs(loss, target.names))
 
     def read_again(self, y: Any, task: Task) -> AnyArray:
         values = read_numbers(y, domain=task.loss.domain).values
-        if values.shape[1] != len(task.outputs):
-            raise DataError(f"eval_set must have the {len(task.outputs)} targets of y; got {values.shape[1]}.")
+        if values.shape[1] != task.n_targets:
+            raise DataError(f"eval_set must have the {task.n_targets} targets of y; got {values.shape[1]}.")
         return values
 
     def read_survey(self, survey: "Survey", roles: "Roles") -> Task:
         loss = self._loss()
+        if loss.levels and len(roles.target) > 1:
+            raise DataError(f"y must name one column with several quantiles; got {list(roles.target)}.")
         check_domain(survey.least, loss.domain)
         if survey.target is None:
             raise DataError("A regression needs a target of numbers; the scan has none.")
         scale = _scale(survey.target, loss)
         if loss.name in ROBUST:
-            scale = _robust(scale, [robust_scale(*values.distribution()) for values in survey.target_values])
-        return Task(loss, scale, roles.target)
+            scale = _robust(scale, loss, [values.distribution() for values in survey.target_values])
+        return Task(loss, scale, _outputs(loss, roles.target))
 
     def _loss(self) -> Loss:
         given = self.given
@@ -234,11 +249,23 @@ def _scale(moments: TargetMoments, loss: Loss) -> Scale:
     return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))
 
 
-def _robust(scale: Scale, found: Sequence[tuple[float, float]]) -> Scale:
-    """Return a scale of medians and robust spreads. Where the robust spread is 0, the original spread is kept."""
-    centre, spread = np.array(found).T
+def _outputs(loss: Loss, targets: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the outputs: those of the targets, or ``q0.05`` for a quantile of several."""
+    return tuple(f"q{level:g}" for level in loss.levels) or targets
+
+
+def _robust(scale: Scale, loss: Loss, targets: Sequence[tuple[Array, Array]]) -> Scale:
+    """Return a scale of medians and robust spreads. Where the robust spread is 0, the original spread is kept.
+
+    ``targets`` are values with their weights. Several quantiles of one target share its spread, and start at the
+    quantiles of its values.
+    """
+    centre, spread = np.array([robust_scale(*target) for target in targets]).T
+    if loss.levels:
+        centre = weighted_quantiles(*targets[0], loss.levels)
+    like = np.zeros_like(centre)
     return Scale(
         np.where(scale.spread > 0, centre, scale.centre),
-        np.where((scale.spread > 0) & (spread > 0), spread, scale.spread),
-        scale.base,
+        np.where((scale.spread > 0) & (spread > 0), spread, scale.spread) + like,
+        scale.base + like,
     )

@@ -57,7 +57,6 @@ class Shape:
     routing: str
     temperature: float
     loss: str
-    loss_option: float
     batch_size: int
     n_threads: int
     averaged_steps: int
@@ -106,6 +105,7 @@ class Inputs:
     start_offset: Array | None  # (O, M)
     own_fold: IntArray  # (M,)
     forms: Forms | None
+    loss_option: Array  # (O,), quantile, power or delta of every output
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +276,6 @@ def _config(shape: Shape, inputs: Inputs) -> CConfig:
         averaged_steps=shape.averaged_steps,
         n_kept=shape.n_kept,
         has_dial=shape.dial_target is not None,
-        loss_option=shape.loss_option,
         temperature=shape.temperature,
         weight_decay=shape.weight_decay,
         variation=shape.variation,
@@ -307,6 +306,7 @@ def _inputs(inputs: Inputs) -> tuple[CInputs, list[AnyArray]]:
         start_offset=address(inputs.start_offset, np.float64, c_double),
         own_fold=address(inputs.own_fold, np.int32, c_int32),
         forms=None if inputs.forms is None else pointer(_forms(inputs.forms, address)),
+        loss_option=address(inputs.loss_option, np.float64, c_double),
     )
     return given, keep
 

@@ -56,7 +56,6 @@ class CConfig(ctypes.Structure):
         *(
             (name, c_double)
             for name in (
-                "loss_option",
                 "temperature",
                 "weight_decay",
                 "variation",
@@ -95,6 +94,7 @@ class CInputs(ctypes.Structure):
         ("start_offset", POINTER(c_double)),
         ("own_fold", POINTER(c_int32)),
         ("forms", POINTER(CForms)),
+        ("loss_option", POINTER(c_double)),
     ]
 
 
@@ -113,7 +113,7 @@ class CRows(ctypes.Structure):
 
 
 _BUILD = "`python -m nae.native.build`"
-_ABI_VERSION = 3  # of cpp/abi.h
+_ABI_VERSION = 4  # of cpp/abi.h
 _ROWS, _CORE, _ARRAY = POINTER(CRows), c_void_p, c_void_p
 _FUNCTIONS = {
     "nae_abi_version": (c_int32, []),

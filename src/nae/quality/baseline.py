@@ -20,7 +20,7 @@ class Criterion:
     """The loss of a regression, with its parameter."""
 
     loss: str = "squared"
-    level: float | None = None  # the quantile; 0.5 for the absolute error
+    level: float | tuple[float, ...] | None = None  # the quantile, or one per output; 0.5 for the absolute error
     power: float | None = None  # the power of the deviance
     thresholds: tuple[float, ...] = ()  # where Huber's loss becomes linear, per output
 
@@ -30,9 +30,13 @@ class Criterion:
         loss = training.loss or "squared"
         quantile = 0.5 if training.quantile is None else training.quantile
         tweedie_power = 1.5 if training.tweedie_power is None else training.tweedie_power
-        level = {"absolute": 0.5, "quantile": quantile}.get(loss)
+        level = quantile if loss == "quantile" else 0.5 if loss == "absolute" else None
         power = {**_POWERS, "tweedie": tweedie_power}.get(loss)
         return Criterion(loss, level, power, training.huber_threshold or ())
+
+    def level_of(self, output: int) -> float | None:
+        """Return the quantile that an output predicts; None where it predicts the mean."""
+        return self.level[output] if isinstance(self.level, tuple) else self.level
 
     @property
     def domain(self) -> str:
@@ -51,7 +55,7 @@ class Baseline:
 
     values: tuple[float, ...]  # scores per output, or shares per class
     is_shares: bool = False
-    level: float | None = None  # a quantile, rather than the mean
+    level: float | tuple[float, ...] | None = None  # a quantile, or one per output, rather than the mean
     has_offset: bool = False
     link: str = "identity"
 
@@ -63,7 +67,8 @@ class Baseline:
         base = np.zeros_like(truth) if offset is None else np.broadcast_to(offset, truth.shape)
         if criterion.level is None:
             return Baseline.of_moments(TargetMoments.of(truth, base, weight), link, has_offset=offset is not None)
-        values = [quantile_of(rest, criterion.level)(weight) for rest in (truth - base).T]
+        rests = (truth - base).T
+        values = [quantile_of(rest, criterion.level_of(o) or 0.5)(weight) for o, rest in enumerate(rests)]
         return Baseline(tuple(values), level=criterion.level, has_offset=offset is not None, link=link.name)
 
     @staticmethod
@@ -90,7 +95,7 @@ class Baseline:
         if self.is_shares:
             return "the classes' shares"
         if self.level is not None:
-            what = "the median" if self.level == 0.5 else f"the {100 * self.level:g} % quantile"
+            what = _quantiles(self.level)
             return f"{what}, plus the offset" if self.has_offset else what
         if self.has_offset:
             return "one rate for all" if self.link == "log" else "the mean, plus the offset"
@@ -105,7 +110,7 @@ class Baseline:
 
     def to_entry(self) -> BaselineEntry:
         """Return the baseline as JSON values of a model's training summary."""
-        return {"values": list(self.values), "level": self.level}
+        return {"values": list(self.values), "level": list(self.level) if isinstance(self.level, tuple) else self.level}
 
     @staticmethod
     def of(training: TrainingSummary, *, is_classes: bool, link: Link) -> "Baseline | None":
@@ -114,4 +119,16 @@ class Baseline:
         if found is None:
             return None
         has_offset = training.offset is not None
-        return Baseline(tuple(map(float, found["values"])), is_classes, found.get("level"), has_offset, link.name)
+        given = found.get("level")
+        level = tuple(given) if isinstance(given, list) else given
+        return Baseline(tuple(map(float, found["values"])), is_classes, level, has_offset, link.name)
+
+
+def _quantiles(level: float | tuple[float, ...]) -> str:
+    """Return the name of a quantile, or of several."""
+    if level == 0.5:
+        return "the median"
+    if not isinstance(level, tuple):
+        return f"the {100 * level:g} % quantile"
+    *first, last = (f"{100 * one:g} %" for one in level)
+    return f"the {', '.join(first)} and {last} quantiles"

@@ -14,6 +14,7 @@ __all__ = [
     "area_under_curve",
     "average_precision",
     "calibration_error",
+    "coverage_error",
     "deviance",
     "gini",
     "huber_loss",
@@ -91,6 +92,12 @@ def pinball_loss(truth: Array, predicted: Array | float, level: float) -> Array:
     """Return the pinball loss of every row."""
     error = truth - predicted
     return np.asarray(np.maximum(level * error, (level - 1) * error))
+
+
+def coverage_error(truth: Array, predicted: Array, level: float) -> Statistic:
+    """Return by how much the share of rows at or below a predicted quantile differs from its level."""
+    share = mean_of((truth <= predicted).astype(np.float64))
+    return lambda weight: abs(share(weight) - level)
 
 
 def huber_loss(truth: Array, predicted: Array, threshold: float) -> Array:

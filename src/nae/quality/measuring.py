@@ -197,7 +197,8 @@ def explained(model: Any, X: Any, y: Any, *, sample_weight: Any = None, offset: 
     check_domain(float(rows.truth.min()), criterion.domain)
     exposure = _exposure(rows.truth, rows.offset, rows.model.link.name)
     columns = zip(rows.truth.T, rows.predict().T, exposure.T, strict=True)
-    return float(np.mean([_explained(criterion, *three)[1](rows.weight) for three in columns]))
+    each = [_explained(criterion, *three, level=criterion.level_of(o))[1] for o, three in enumerate(columns)]
+    return float(np.mean([one(rows.weight) for one in each]))
 
 
 def measure_numbers(
@@ -212,7 +213,10 @@ def measure_numbers(
     n_resamples: int = 0,
     seed: int = 0,
 ) -> Quality:
-    """Return the measures of predicted numbers, (row, output); several outputs count equally."""
+    """Return the measures of predicted numbers, (row, output); several outputs count equally.
+
+    With several quantiles of one target, ``truth`` holds that target once per quantile.
+    """
     check_domain(float(truth.min()), criterion.domain)
     weight = np.ones(len(truth)) if sample_weight is None else sample_weight
     exposure = _exposure(truth, offset, link)
@@ -259,14 +263,18 @@ def _of_numbers(
     with np.errstate(over="ignore", invalid="ignore"):
         error = predicted - truth
         root, size = formulas.root_mean_of(error**2), formulas.mean_of(np.abs(error))
-    name, explained = _explained(criterion, truth, predicted, exposure)
+    level = criterion.level_of(output)
+    name, explained = _explained(criterion, truth, predicted, exposure, level=level)
     by_size: dict[str, Statistic] = {"RMSE": root, "mean absolute error": size}
     if criterion.power is not None:
         loss = formulas.mean_of(formulas.deviance(truth, predicted, criterion.power))
         first = {_DEVIANCES[criterion.loss]: loss, name: explained, "Gini": formulas.gini(truth, predicted, exposure)}
         return {**first, **by_size}
-    if criterion.loss == "quantile":
-        loss = formulas.mean_of(formulas.pinball_loss(truth, predicted, criterion.level or 0.5))
+    if criterion.loss == "quantile" and level is not None:
+        loss = formulas.mean_of(formulas.pinball_loss(truth, predicted, level))
+        if isinstance(criterion.level, tuple):
+            covered = formulas.coverage_error(truth, predicted, level)
+            return {"pinball loss": loss, name: explained, "calibration error": covered}
         return {"pinball loss": loss, name: explained, "mean absolute error": size}
     if criterion.loss == "absolute":
         return {"mean absolute error": size, name: explained, "RMSE": root}
@@ -276,7 +284,9 @@ def _of_numbers(
     return {**by_size, name: explained}
 
 
-def _explained(criterion: Criterion, truth: Array, predicted: Array, exposure: Array) -> tuple[str, Statistic]:
+def _explained(
+    criterion: Criterion, truth: Array, predicted: Array, exposure: Array, *, level: float | None
+) -> tuple[str, Statistic]:
     """Return R² or D². For a deviance, the best constant is a rate, which is multiplied by each row's exposure."""
     if criterion.power is not None:
         power = criterion.power
@@ -285,8 +295,8 @@ def _explained(criterion: Criterion, truth: Array, predicted: Array, exposure: A
             return formulas.deviance(truth, weight @ truth / (weight @ exposure) * exposure, power)
 
         return "D²", formulas.share_explained(formulas.deviance(truth, predicted, power), of_rate)
-    if criterion.level is not None:
-        level, quantile = criterion.level, formulas.quantile_of(truth, criterion.level)
+    if level is not None:
+        quantile = formulas.quantile_of(truth, level)
         loss = formulas.pinball_loss(truth, predicted, level)
         return "D²", formulas.share_explained(
             loss, lambda weight: formulas.pinball_loss(truth, quantile(weight), level)

@@ -23,7 +23,8 @@ class MeasuredRows:
 
     model: TableModel
     cells: Cells
-    truth: Array  # (row, output) numbers, or (row, 1) positions among the classes
+    truth: Array
+    """Numbers, (row, output), where several quantiles have the same one; or positions among the classes, (row, 1)."""
     weight: Array
     offset: Array | None  # (row, output)
 
@@ -113,9 +114,11 @@ def _read_truth(y: Any, model: TableModel) -> Array:
         return class_positions(given.ravel(), model.classes)[:, None]
     values = floats(given)
     values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or values.shape[1] != model.n_outputs:
-        raise DataError(f"y must have one column per output ({model.n_outputs}); got shape {given.shape}.")
-    return np.where(np.isfinite(values), values, np.nan)
+    if values.ndim != 2 or values.shape[1] != model.n_targets:
+        rule = f"one column per output ({model.n_outputs})" if model.n_targets > 1 else "one column"
+        raise DataError(f"y must have {rule}; got shape {given.shape}.")
+    known = np.where(np.isfinite(values), values, np.nan)
+    return np.broadcast_to(known, (len(known), model.n_outputs))
 
 
 def _plain(label: str) -> str:

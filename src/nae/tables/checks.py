@@ -172,6 +172,9 @@ def _statistics_shapes(
 def _check_names(model: TableModel, outputs: int, experts: int) -> None:
     if len(model.outputs) != outputs:
         raise FormatError(f"A model with {outputs} outputs must have as many names for them; got {len(model.outputs)}.")
+    levels = model.training.levels
+    if levels and len(levels) != outputs:
+        raise FormatError(f"A model of {len(levels)} quantiles must have as many outputs; got {outputs}.")
     if not 1 <= model.routing.n_active <= experts:
         raise FormatError(f"n_active must be in [1, {experts}]; got {model.routing.n_active}.")
     n_classes = len(model.classes)

@@ -104,6 +104,11 @@ class TableModel(Explains):
         return int(self.experts.shape[2])
 
     @property
+    def n_targets(self) -> int:
+        """The number of columns of the truth: one for several quantiles, and for classes; else one per output."""
+        return 1 if self.classes or self.training.levels else self.n_outputs
+
+    @property
     def n_members(self) -> int:
         return int(self.experts.shape[3])
 
@@ -168,7 +173,10 @@ class TableModel(Explains):
             for rows, part in self.iterate(cells):
                 score[rows] = self.contribute(part).sum(axis=1, dtype=np.float64)
             score += self.intercept
-        return self._squeeze(score if offset is None else score + _as_offset(offset, score))
+        if offset is None:
+            return self._squeeze(score)
+        n_columns = 1 if self.training.levels else self.n_outputs  # quantiles keep their order with one for all
+        return self._squeeze(score + _as_offset(offset, len(score), n_columns))
 
     def predict(self, X: Any, *, offset: AnyArray | None = None) -> AnyArray:
         """Return the predicted target of every row. For a classifier, this is the class that :meth:`choose` returns."""
@@ -316,9 +324,9 @@ class TableModel(Explains):
         return values[..., 0] if self.n_outputs == 1 else values
 
 
-def _as_offset(offset: AnyArray, score: Array) -> Array:
+def _as_offset(offset: AnyArray, n_rows: int, n_columns: int) -> Array:
     given = np.asarray(offset, dtype=np.float64)
     shaped = given[:, None] if given.ndim == 1 else given
-    if shaped.ndim != 2 or len(shaped) != len(score) or shaped.shape[1] not in (1, score.shape[1]):
-        raise DataError(f"offset must have one value per row ({len(score)}); got shape {given.shape}.")
+    if shaped.ndim != 2 or len(shaped) != n_rows or shaped.shape[1] not in (1, n_columns):
+        raise DataError(f"offset must have one value per row ({n_rows}); got shape {given.shape}.")
     return shaped

@@ -21,8 +21,8 @@ class BaselineEntry(TypedDict):
     """The rule that knows only the target of the training rows: a score per output, or a share per class."""
 
     values: list[float]
-    level: NotRequired[float | None]
-    """The quantile that the rule predicts; None where it predicts the mean."""
+    level: NotRequired[float | list[float] | None]
+    """The quantile that the rule predicts, or one per output; None where it predicts the mean."""
 
 
 class SplitEntry(TypedDict):
@@ -56,7 +56,8 @@ class TrainingSummary:
     engine: str | None = None
     """What computed the steps of training."""
     loss: str | None = None
-    quantile: float | None = None
+    quantile: float | tuple[float, ...] | None = None
+    """One level, or that of every output where these are several quantiles of one target."""
     tweedie_power: float | None = None
     huber_delta: float | None = None
     """Where Huber's loss turns linear, in units of the target's spread."""
@@ -86,6 +87,11 @@ class TrainingSummary:
     """What the fit was made to keep, as keyword arguments of ``certify``: ``{"monotone": {"income": "+"}}``."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Entries that this version does not know, such as those of a newer one. Saving keeps them."""
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of the outputs, where these are several quantiles of one target; else nothing."""
+        return self.quantile if isinstance(self.quantile, tuple) else ()
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> "TrainingSummary":
@@ -139,9 +145,13 @@ def _is_additivity(value: Any) -> bool:
     return isinstance(value, dict) and _is_number(value.get("asked")) and _is_number(value.get("measured"))
 
 
+def _is_level(value: Any) -> bool:
+    return _is_number(value) or (_lists(_is_number)(value) and len(value) > 0)
+
+
 def _is_baseline(value: Any) -> bool:
     return (
-        isinstance(value, dict) and _lists(_is_number)(value.get("values")) and _or_none(_is_number)(value.get("level"))
+        isinstance(value, dict) and _lists(_is_number)(value.get("values")) and _or_none(_is_level)(value.get("level"))
     )
 
 
@@ -171,12 +181,12 @@ _RULES: dict[str, Rule] = {
     "device": _TEXT,
     "engine": _TEXT,
     "loss": _TEXT,
-    "quantile": _NUMBER,
+    "quantile": ("a number, or a list of numbers", _is_level),
     "tweedie_power": _NUMBER,
     "huber_delta": _NUMBER,
     "huber_threshold": _NUMBERS,
     "offset": ("a list of texts, or null", _or_none(_lists(_is_text))),
-    "baseline": ("'values', a list of numbers, and 'level', a number or null", _is_baseline),
+    "baseline": ("'values', a list of numbers, and 'level', a number, a list of numbers or null", _is_baseline),
     "n_rows": _COUNT,
     "n_validation_rows": _COUNT,
     "data_sha256": _TEXT_OR_NULL,

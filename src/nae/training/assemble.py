@@ -13,6 +13,7 @@ from nae.network.untrained import fill_table
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
 from nae.tables.statistics import slot_weights
+from nae.training.ordering import in_order
 
 __all__ = ["Scale", "assemble", "padded_slots"]
 
@@ -57,15 +58,18 @@ def assemble(
     classes: tuple[str, ...] = (),
     slot_weight: Array | None = None,
     is_warm: bool = False,
+    is_ordered: bool = False,
 ) -> TableModel:
     """Return the model of a trained network, without statistics.
 
     ``cells`` and ``weights`` are those of the training rows. If these are a sample, ``slot_weight`` says how much of
-    all rows lies at each slot. If ``is_warm``, other rows have trained the network before.
+    all rows lies at each slot. If ``is_warm``, other rows have trained the network before. If ``is_ordered``, the
+    outputs of every expert ascend.
     """
     experts, gate, intercept = network.to_tables(padded_slots(schema))
     weight = slot_weights(cells, weights, schema.n_slots) if slot_weight is None else slot_weight
     experts = fill_table(experts, schema, weight, is_warm=is_warm)
+    experts = in_order(experts) if is_ordered else experts
     gate = replace(gate, terms=fill_table(gate.terms, schema, weight, is_warm=is_warm))
     experts = experts * scale.spread[:, None] + 0.0  # -0.0 becomes 0.0
     intercept = intercept.mean(axis=-1) * scale.spread + scale.centre

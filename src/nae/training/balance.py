@@ -2,7 +2,9 @@
 
 Training stops where validation is best. Members end a little above or below the totals, and they are averaged before
 the link, so that the mean of the predictions is off by some percent. One number per output corrects that exactly. If
-a loss has no total to match (quantile, absolute and Huber loss), the intercept is the one that minimises the loss.
+a loss has no total to match (quantile, absolute and Huber loss), the intercept is the one that minimises the loss. The
+intercepts of several quantiles are solved for together: they minimise the loss among those with which no input makes
+the quantiles cross.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,12 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nae._typing import AnyArray, Array
+from nae._typing import AnyArray, Array, IntArray
 from nae.encoding import Cells
 from nae.tables.model import TableModel
 from nae.training.assemble import Scale
 from nae.training.data import RowSource, Scored, TrainingRows
 from nae.training.losses import Excess, Loss
+from nae.training.ordering import least_apart, pool_violators
 from nae.training.workers import ALONE, Workers
 
 __all__ = ["balance"]
@@ -62,7 +65,10 @@ def balance(
         shift = shift - shift.mean()
     else:
         start = np.full(model.n_outputs, logs[0] - logs[-1])
-        shift = _solve_outputs(rows, start, is_relative=not loss.is_scaled) * scale.unit
+        if loss.levels:
+            shift = _solve_ordered(rows, least_apart(model) / scale.unit[1:]) * scale.unit
+        else:
+            shift = _solve_outputs(rows, start, is_relative=not loss.is_scaled) * scale.unit
     shift = np.where(scale.spread > 0, workers.agree(shift.tolist()), 0.0)  # a constant target is predicted already
     return replace(
         model,
@@ -119,25 +125,70 @@ class _Rows:
                 yield np.asarray(part.score[rows]), target, weight
 
 
-def _solve_outputs(rows: _Rows, start: Array, *, is_relative: bool) -> Array:
-    """Return the shift of every output at which its excess is zero, by Newton's steps within an interval.
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Outputs that move together: the number of each one's block, and what it is moved besides."""
+
+    of_output: IntArray  # (O,), from 0
+    besides: Array  # (O,)
+
+    @staticmethod
+    def alone(n_outputs: int) -> "_Blocks":
+        return _Blocks(np.arange(n_outputs), np.zeros(n_outputs))
+
+    def __len__(self) -> int:
+        return int(self.of_output[-1]) + 1
+
+    def total(self, values: Array) -> Array:
+        """Return the sum over the outputs of every block; (..., O) -> (..., block)."""
+        first = np.flatnonzero(np.diff(self.of_output, prepend=-1))
+        return np.asarray(np.add.reduceat(values, first, axis=-1))
+
+    def spread(self, moved: Array) -> Array:
+        """Return by how much every output is moved where blocks are."""
+        return np.asarray(moved[self.of_output] + self.besides)
+
+
+def _solve_ordered(rows: _Rows, apart: Array) -> Array:
+    """Return the shifts with the least loss that leave each output at least where the one before it is.
+
+    ``apart`` is how far each output is above the one before it without a shift. Where shifts that balance every output
+    alone would let two cross, these two are moved as one: the shares of rows below them are right on average.
+    """
+    n_outputs = len(apart) + 1
+    besides = -np.cumsum(np.append(0.0, apart))
+    of_output: IntArray = np.arange(n_outputs)
+    while True:
+        blocks = _Blocks(of_output, besides)
+        moved = _solve_outputs(rows, -besides[np.unique(of_output, return_index=True)[1]], blocks=blocks)
+        joined = pool_violators(of_output, moved)
+        if joined[-1] == of_output[-1]:
+            return blocks.spread(moved)
+        of_output = joined
+
+
+def _solve_outputs(rows: _Rows, start: Array, *, is_relative: bool = False, blocks: _Blocks | None = None) -> Array:
+    """Return the shift of every block at which its excess is zero, by Newton's steps within an interval.
+
+    If ``blocks`` is None, every output is a block.
 
     The excess grows with the shift, so an interval holds the solution. It is halved where a step is not trusted. If a
     total is zero and the link is a logarithm, there is no solution. The shift then stays where it starts, since the
     excess is compared with the weights.
     """
+    together = _Blocks.alone(len(start)) if blocks is None else blocks
 
     def sizes(_: Array, target: AnyArray, weight: Array) -> Array:
-        return np.stack([weight @ np.abs(target), np.full(len(start), weight.sum())])
+        return np.stack([weight @ np.abs(target), np.full(len(together.of_output), weight.sum())])
 
-    size = rows.total(sizes)
+    size = together.total(rows.total(sizes))
     close = _CLOSE * (np.where(size[0] > 0, size[0], size[1]) if is_relative else size[1])
     at, low, high = start.copy(), np.full_like(start, -np.inf), np.full_like(start, np.inf)
     reach = np.ones_like(start)
 
     def sums(score: Array, target: AnyArray, weight: Array) -> Array:
-        gap, slope = rows.excess(score + at, target)
-        return np.stack([_with(weight, gap), _with(weight, slope)])
+        gap, slope = rows.excess(score + together.spread(at), target)
+        return together.total(np.stack([_with(weight, gap), _with(weight, slope)]))
 
     for number in range(_PASSES):
         gap, slope = rows.total(sums)

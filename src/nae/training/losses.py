@@ -1,11 +1,12 @@
 """Losses: what they are for, and their values, slopes and excesses in numpy. Engines have their own, with gradients.
 
-Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs. The *excess* of a row
+Scores have shape (row, output, member). Losses of several outputs are averaged over the outputs. Outputs are those of
+several targets, or several quantiles of one target: then every output has a level of its own. The *excess* of a row
 tells how the intercept of a finished model is found: at the right one, it adds up to zero. It is prediction minus
 target if totals are to match, and otherwise the slope of the loss.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from nae.errors import ConfigError, did_you_mean
 from nae.links import LINKS
 from nae.parameters import NumberParameters
 
-__all__ = ["LOSSES", "ROBUST", "Derivatives", "Loss", "make_loss"]
+__all__ = ["LOSSES", "ROBUST", "Derivatives", "Loss", "make_loss", "read_levels"]
 
 Derivatives = tuple[Array, Array, Array]  # the loss, its slope in the score, and its curvature
 Formula = Callable[[Array, Array], Derivatives]  # score, target -> of every number
@@ -35,12 +36,23 @@ class Loss:
     excess: Excess  # weighted, it adds up to zero once the model is balanced
     domain: str = "any"  # 'any', 'non-negative' or 'positive'
     is_scaled: bool = False  # the target is standardised
-    option: tuple[str, float] | None = None  # its parameter, as the estimator calls it
+    option: tuple[str, float | tuple[float, ...]] | None = None  # its parameter, as the estimator calls it
 
     @property
     def has_classes(self) -> bool:
         """Whether the target is the number of a class. Every class has a score then, and they are treated together."""
         return self.formula is None
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels of the outputs, where these are several quantiles of one target; else nothing."""
+        own = None if self.option is None else self.option[1]
+        return own if isinstance(own, tuple) else ()
+
+    def options(self, n_outputs: int) -> tuple[float, ...]:
+        """Return the parameter of every output; 0 without one."""
+        own = 0.0 if self.option is None else self.option[1]
+        return own if isinstance(own, tuple) else (own,) * n_outputs
 
     def per_row(self, score: Array, target: Array) -> Array:
         """Return the loss of every row and member, (B, O, M), target -> (B, M)."""
@@ -102,7 +114,7 @@ def _clipped(delta: float) -> Excess:
     return excess
 
 
-def _pinball(quantile: float) -> Formula:
+def _pinball(quantile: float | Array) -> Formula:
     def formula(score: Array, target: Array) -> Derivatives:
         error = target - score
         slope = 0.5 - quantile - 0.5 * np.sign(error)  # half-way where the error is zero
@@ -111,7 +123,7 @@ def _pinball(quantile: float) -> Formula:
     return formula
 
 
-def _above(quantile: float) -> Excess:
+def _above(quantile: float | Array) -> Excess:
     """Return 1 - quantile for scores above the target and -quantile for those below; this has no slope."""
 
     def excess(score: Array, target: Array) -> tuple[Array, Array]:
@@ -177,33 +189,55 @@ LOSSES = ("squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweed
 ROBUST = ("absolute", "huber", "quantile")  # these bear a few targets far out, and so must what they are measured in
 
 
+def read_levels(quantile: float | Sequence[float]) -> float | tuple[float, ...]:
+    """Return a quantile, or several that ascend; a list of one is that one."""
+    try:
+        given = np.asarray(quantile, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    levels = tuple(np.atleast_1d(given).tolist())
+    ends = (0.0, *levels, 1.0)
+    if given.ndim > 1 or not levels or not all(map(float.__lt__, ends, ends[1:])):
+        raise ConfigError(f"quantile must be in (0, 1), or a list of such numbers that ascend; got {quantile!r}.")
+    return levels if len(levels) > 1 else levels[0]
+
+
+def _make_pinball(quantile: float | Sequence[float]) -> Loss:
+    """Return the loss of a quantile, or of several, with an output for each."""
+    levels = read_levels(quantile)
+    if isinstance(levels, tuple):
+        formula, excess = _pinball(np.array(levels)[:, None]), _above(np.array(levels))
+    else:
+        formula, excess = _pinball(levels), _above(levels)
+    return Loss("quantile", "identity", formula, excess, is_scaled=True, option=("quantile", levels))
+
+
 def make_loss(
     name: str,
     *,
-    quantile: float = NumberParameters.quantile,
+    quantile: float | Sequence[float] = NumberParameters.quantile,
     power: float = NumberParameters.tweedie_power,
     delta: float = NumberParameters.huber_delta,
 ) -> Loss:
     """Return the loss called ``name`` with its parameter, if it has one."""
     if name not in LOSSES:
         raise ConfigError(f"loss must be one of {list(LOSSES)}; got {name!r}.{did_you_mean(name, LOSSES)}")
-    if name == "quantile" and not 0 < quantile < 1:
-        raise ConfigError(f"quantile must be in (0, 1); got {quantile}.")
     if name == "tweedie" and not 1 < power < 2:
         raise ConfigError(f"tweedie_power must be in (1, 2); got {power}. Use loss='poisson' for 1 and 'gamma' for 2.")
     if name == "huber" and not delta > 0:
         raise ConfigError(f"huber_delta must be positive; got {delta}.")
+    if name == "quantile":
+        return _make_pinball(quantile)
     made = {
         "squared": Loss(name, "identity", _squared, _residual, is_scaled=True),
         "absolute": Loss(name, "identity", _absolute, _above(0.5), is_scaled=True),
-        "huber": Loss(name, "identity", _huber(delta), _clipped(delta), is_scaled=True, option=("huber_delta", delta)),
-        "quantile": Loss(
-            name, "identity", _pinball(quantile), _above(quantile), is_scaled=True, option=("quantile", quantile)
+        "huber": Loss(
+            name, "identity", _huber(delta), _clipped(delta), is_scaled=True, option=("huber_delta", float(delta))
         ),
         "poisson": Loss(name, "log", _poisson, _mean_excess, domain="non-negative"),
         "gamma": Loss(name, "log", _gamma, _mean_excess, domain="positive"),
         "tweedie": Loss(
-            name, "log", _tweedie(power), _mean_excess, domain="non-negative", option=("tweedie_power", power)
+            name, "log", _tweedie(power), _mean_excess, domain="non-negative", option=("tweedie_power", float(power))
         ),
         "logistic": Loss(name, "logit", _logistic, _probability_excess),
         "cross-entropy": Loss(name, "softmax", None, _class_excess),

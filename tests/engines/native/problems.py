@@ -44,6 +44,7 @@ class Problem:
     """Whether experts and gate terms are made to be something."""
     n_folds: int | None = None
     loss: str = "squared"
+    options: dict[str, Any] = field(default_factory=dict)
     is_double: bool = False
     network: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
@@ -124,7 +125,7 @@ class Problem:
 
     def job(self, validation: TrainingRows | None = None, *, n_threads: int | None = 1, **changes: Any) -> Job:
         """Return what an engine is to train."""
-        random, loss = np.random.default_rng(self.seed), make_loss(self.loss)
+        random, loss = np.random.default_rng(self.seed), make_loss(self.loss, **self.options)
         job = Job(self.make_network(), self.rows(), validation, loss, self.config(), random, n_threads=n_threads)
         return replace(job, **changes)
 

@@ -32,6 +32,7 @@ EXTREMES = {
     ),
     "one expert that is dropped": Problem(network={"n_experts": 1, "n_active": 1, "expert_dropout": 0.3}),
     "26 classes": Problem(n_outputs=26, loss="cross-entropy", network={"n_experts": 16, "n_active": 16}),
+    "five quantiles": Problem(n_outputs=5, loss="quantile", options={"quantile": (0.05, 0.25, 0.5, 0.75, 0.95)}),
     "one feature": Problem(n_features=1),
     "one row in a step": Problem(training={"batch_size": 1}, n_rows=9),
     "one hidden unit": Problem(network={"hidden_dim": 1}),

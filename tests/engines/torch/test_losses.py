@@ -9,6 +9,7 @@ from nae.training.losses import LOSSES, Loss, make_loss
 
 CORNERS = ("absolute", "huber", "quantile")
 OPTIONS = [(name, {}) for name in LOSSES]
+SEVERAL = ("quantile", {"quantile": (0.1, 0.5, 0.8)})
 OPTIONS += [("quantile", {"quantile": 0.9}), ("huber", {"delta": 0.2}), ("tweedie", {"power": 1.2})]
 
 
@@ -24,6 +25,18 @@ def problem_of(name: str, n_outputs: int = 2, n_members: int = 3) -> tuple[np.nd
     if name in CORNERS:
         score[:5] = target[:5, :, None]
     return score, target
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_several_quantiles_are_those_of_numpy(dtype: torch.dtype) -> None:
+    loss, (score, target) = make_loss(SEVERAL[0], **SEVERAL[1]), problem_of("quantile", n_outputs=3)
+    found = loss_per_row(loss)(torch.as_tensor(score, dtype=dtype), torch.as_tensor(target, dtype=dtype))
+    assert found.dtype == dtype
+    tolerance = 1e-12 if dtype == torch.float64 else 1e-5
+    np.testing.assert_allclose(found, loss.per_row(score, target), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        loss.derivatives(score, target)[0], gradients(loss, score, target)[0], rtol=1e-12, atol=1e-14
+    )
 
 
 def gradients(loss: Loss, score: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -56,6 +56,7 @@ struct Problem {
       for (int i = 0; i < config.n_outputs * config.n_members; ++i) start_offset.push_back(random.symmetric());
     }
     for (int m = 0; m < config.n_members; ++m) own_fold.push_back(m % 2);
+    for (int o = 0; o < config.n_outputs; ++o) loss_option.push_back(config.loss == NAE_TWEEDIE ? 1.5 : 0.3 + 0.02 * o);
     for (int i = 0; i < given.n_rows; ++i) add_row(random, given);
     for (int i = 0; i < n_steps * config.batch_size; ++i) order.push_back(random.below(given.n_rows));
     for (int s = 0; s < n_steps; ++s) rates.push_back(0.01 * (1 + s));
@@ -98,7 +99,7 @@ struct Problem {
   nae_inputs inputs() const {
     return {n_slots.data(), values.data(),    weight.data(),         double(weight.size()),
             is_live.data(), pointer(start),   pointer(start_offset), own_fold.data(),
-            given_forms ? &forms : nullptr};
+            given_forms ? &forms : nullptr,   loss_option.data()};
   }
 
   void draw_forms(Random& random) {
@@ -134,12 +135,12 @@ struct Problem {
   static constexpr int n_steps = 3;
   nae_config config;
   std::vector<int32_t> n_slots, own_fold, slot, label, fold;
-  std::vector<double> values, weight, start, start_offset, rates;
   std::vector<uint8_t> is_live, is_single, is_sorted, leads, allows;
   std::vector<int32_t> n_ordered, rises, bends;
   std::vector<double> places, caps;
   bool given_forms = false;
   nae_forms forms{};
+  std::vector<double> values, weight, start, start_offset, loss_option, rates;
   std::vector<T> fraction, target, row_weight, base;
   std::vector<int64_t> order;
 };
@@ -253,7 +254,6 @@ Case make_case(int gate, int routing, int loss, int is_double, Random& random) {
   c.averaged_steps = random.below(2) ? 0 : 4;
   c.n_kept = random.below(2) ? 256 : 180;
   c.has_dial = random.below(2) && c.n_experts > 1;
-  c.loss_option = loss == NAE_TWEEDIE ? 1.5 : 0.3;
   c.temperature = 0.5;
   c.weight_decay = 0.1;
   c.variation = random.below(2) && c.n_experts > 1 ? 0.1 : 0;

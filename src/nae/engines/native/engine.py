@@ -57,7 +57,9 @@ class NativeEngine:
         self.slots = find_slots(network.inputs, weight)
         n_threads = job.n_threads or count_threads()
         shape = make_shape(job, self.dial, batch_size=self.batch_size, n_threads=n_threads)
-        self.core = Core(replace(shape, instructions=instructions), make_inputs(network, self.slots, weight, own_fold))
+        self.core = Core(
+            replace(shape, instructions=instructions), make_inputs(network, loss, self.slots, weight, own_fold)
+        )
         self.parameters = _Parameters(network, self.core, config)
         self.parameters.take(network.arrays)
         self.judged_by = _NativeJudge(self, job, own_fold)

@@ -58,7 +58,7 @@ def find_slots(inputs: Array, slot_weight: Array) -> Slots:
     return Slots(n_slots, (first[:, None] + own).astype(np.int32).ravel(), is_kept.ravel())
 
 
-def make_inputs(network: Network, slots: Slots, slot_weight: Array, own_fold: IntArray) -> Inputs:
+def make_inputs(network: Network, loss: Loss, slots: Slots, slot_weight: Array, own_fold: IntArray) -> Inputs:
     """Return what the core is built on."""
     values = network.inputs.reshape(len(slot_weight), -1)
     start = network.start
@@ -72,6 +72,7 @@ def make_inputs(network: Network, slots: Slots, slot_weight: Array, own_fold: In
         start_offset=None if start is None else start[-1],
         own_fold=own_fold,
         forms=None if network.forms is None else _make_forms(network.forms, slots, n_members=len(own_fold)),
+        loss_option=np.array(loss.options(network.n_outputs)),
     )
 
 
@@ -95,7 +96,7 @@ def _make_forms(forms: Forms, slots: Slots, *, n_members: int) -> NativeForms:
 
 def make_shape(job: Job, dial: DialState | None, *, batch_size: int, n_threads: int) -> Shape:
     """Return the sizes of the network, and how it is trained."""
-    network, loss, config = job.network, job.loss, job.config
+    network, config = job.network, job.config
     own = network.config
     return Shape(
         is_double=network.dtype == np.float64,
@@ -109,8 +110,7 @@ def make_shape(job: Job, dial: DialState | None, *, batch_size: int, n_threads: 
         n_terms=own.gate_rank,
         routing=own.routing,
         temperature=own.temperature,
-        loss=loss.name,
-        loss_option=loss.option[1] if loss.option else 0.0,
+        loss=job.loss.name,
         batch_size=batch_size,
         n_threads=n_threads,
         averaged_steps=config.averaged_steps or 0,

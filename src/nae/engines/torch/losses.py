@@ -1,6 +1,6 @@
 """Losses in torch, with gradients: from score (B, O, M) and target to a number per row and member."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as fn
@@ -17,14 +17,24 @@ def loss_per_row(loss: Loss) -> PerRow:
     """Return the function of a loss; losses of several outputs are averaged over the outputs."""
     if loss.has_classes:
         return _cross_entropy
+    if loss.levels:
+        return _by_output([_pinball(level) for level in loss.levels])
     if loss.option is not None:
-        return _elementwise(_WITH_OPTION[loss.name](loss.option[1]))
+        return _elementwise(_WITH_OPTION[loss.name](*loss.options(1)))
     return _elementwise(_PLAIN[loss.name])
 
 
 def _elementwise(function: Callable[[Tensor, Tensor], Tensor]) -> PerRow:
     def per_row(score: Tensor, target: Tensor) -> Tensor:
         return function(score, target.unsqueeze(-1)).mean(dim=1)
+
+    return per_row
+
+
+def _by_output(functions: Sequence[Callable[[Tensor, Tensor], Tensor]]) -> PerRow:
+    def per_row(score: Tensor, target: Tensor) -> Tensor:
+        each = [own(score[:, o], target[:, o, None]) for o, own in enumerate(functions)]
+        return torch.stack(each).mean(dim=0)
 
     return per_row
 

@@ -52,7 +52,6 @@ struct nae_config {
   int32_t averaged_steps;     // horizon of the running mean of weights; 0 without one
   int32_t n_kept;             // expert weights kept of 256; 256 without dropout
   int32_t has_dial;
-  double loss_option;         // quantile, power or delta
   double temperature;         // of Gumbel noise
   double weight_decay;
   double variation, output, context;  // weights of the penalties
@@ -85,6 +84,7 @@ struct nae_inputs {
   const double* start_offset;  // (O, M), what scores are added to; or null
   const int32_t* own_fold;     // (M,), the fold that each member holds out
   const nae_forms* forms;      // or null
+  const double* loss_option;   // (O,), quantile, power or delta of every output
 };
 
 struct nae_rows {
@@ -100,7 +100,7 @@ struct nae_rows {
 struct nae_core;
 
 // Grows with every change of this file: a shared object of another number is not used.
-constexpr int32_t kAbiVersion = 3;
+constexpr int32_t kAbiVersion = 4;
 
 NAE_API int32_t nae_abi_version();
 // The digest of the sources that the object was compiled from.

@@ -201,7 +201,6 @@ Model<T> build_model(const nae_config& config, const nae_inputs& inputs, Memory&
   model.variation = T(config.variation);
   model.output = T(config.output);
   model.context = T(config.context);
-  model.loss_option = T(config.loss_option);
   model.weight_decay = T(config.weight_decay);
   model.has_dial = config.has_dial != 0;
   model.has_context = model.has_gate && (model.has_dial || config.context != 0);
@@ -209,6 +208,7 @@ Model<T> build_model(const nae_config& config, const nae_inputs& inputs, Memory&
   model.expert_mask = ones<T>(memory, size.experts, size.experts_pad);
   model.n_slots = copied<int>(memory, std::vector<int>(inputs.n_slots, inputs.n_slots + size.features));
   model.own_fold = copied<int>(memory, std::vector<int>(inputs.own_fold, inputs.own_fold + size.members));
+  model.loss_option = copied<T>(memory, std::vector<double>(inputs.loss_option, inputs.loss_option + size.outputs));
   model.live = copied<T>(memory, std::vector<uint8_t>(inputs.is_live, inputs.is_live + size.features));
   if (inputs.start_offset) {
     T* offset = memory.take<T>(int64_t(size.members) * size.outputs);

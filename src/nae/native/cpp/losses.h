@@ -1,4 +1,5 @@
-// The loss of a row and its slope along each score. Losses of several outputs are averaged over the outputs.
+// The loss of a row and its slope along each score. Losses of several outputs are averaged over the outputs, each of
+// which has a parameter of its own.
 //
 // With score s, target y and error e = s - y:
 //     squared   e^2                                    2 e
@@ -78,7 +79,7 @@ T loss_of_row(const Model<T>& model, const T* score, const T* target, int label,
   if (model.size.loss == NAE_CROSS_ENTROPY) return cross_entropy(n, score, label, slope);
   T total = 0;
   for (int o = 0; o < n; ++o) {
-    const auto found = loss_of(model.size.loss, model.loss_option, score[o], target[o]);
+    const auto found = loss_of(model.size.loss, model.loss_option[o], score[o], target[o]);
     total += found.loss;
     slope[o] = found.slope / n;
   }

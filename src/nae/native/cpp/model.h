@@ -74,6 +74,7 @@ struct Model {
   const uint8_t* allows;        // (M, F, F), or null
   bool sorts_outputs;
   T sharpness;
+  const T* loss_option;         // (O,), quantile, power or delta
   const T* hidden_mask;         // (hidden_pad,), one where there is a hidden unit
   const T* expert_mask;         // (experts_pad,)
   const FeatureLayout* layout;  // (F,)
@@ -85,7 +86,7 @@ struct Model {
   T kept_factor;
   bool is_thinned;  // some expert weights are dropped
   T temperature;    // of Gumbel noise
-  T variation, output, context, loss_option, weight_decay;
+  T variation, output, context, weight_decay;
   bool has_dial, has_context;
 };
 
