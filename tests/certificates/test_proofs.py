@@ -1,6 +1,7 @@
 """No input ever goes beyond what the tables prove; planted violations are found; exact cases are decided."""
 
 from dataclasses import replace
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 
 from nae._typing import Array
 from nae.certificates import Tables, attack
-from nae.certificates.attacks import contributions
+from nae.certificates.slots import SlotRows, contributions
 from nae.encoding import Category, Cells, Columns, Number, Schema
 from nae.links import LINKS
 from nae.tables import GateTables, TableModel
@@ -27,6 +28,12 @@ def tables_of(model: TableModel) -> Tables:
     return Tables.of(model, np.eye(model.n_outputs)[0])
 
 
+def in_double_precision(model: TableModel) -> TableModel:
+    """Return the same model, with tables that compute without loss."""
+    arrays: dict[str, Any] = {name: array.astype(np.float64) for name, array in model.gate.arrays.items()}
+    return replace(model, experts=model.experts.astype(np.float64), gate=replace(model.gate, **arrays))
+
+
 def assert_within(found: float, bound: float, tables: Tables) -> None:
     """Assert that what was found does not exceed a bound."""
     assert found <= bound + 1e-9 * max(tables.spread, 1.0), (found, bound)
@@ -34,7 +41,7 @@ def assert_within(found: float, bound: float, tables: Tables) -> None:
 
 def moved_rows(tables: Tables, table: Columns, feature: int) -> Array:
     """Return the contributions of all rows with the feature at each of 40 places, ascending: (row, place, feature)."""
-    model, random = tables.model, np.random.default_rng(0)
+    model, random = in_double_precision(tables.model), np.random.default_rng(0)
     kind = model.schema.features[feature]
     cells = model.cells(table)
     found = []
@@ -82,6 +89,24 @@ def test_no_search_goes_beyond_what_is_proven(model: TableModel, data: st.DataOb
     if len(tables.knots(feature)) > 1 and not isinstance(model.schema.features[feature], Category):
         for sign in (1, -1):
             assert_within(attack(tables, feature, sign=sign, seed=seed).gap, tables.drop(feature, sign), tables)
+
+
+@settings(max_examples=30)
+@given(models(may_clamp=True), st.data())
+def test_rows_of_slots_contribute_what_the_model_says(model: TableModel, data: st.DataObject) -> None:
+    tables = tables_of(model)
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    rows = np.stack([random.choice(slots, 5) for slots in tables.reachable], axis=1)
+    expected = in_double_precision(model).contribute(Cells(rows, np.zeros(rows.shape))) @ tables.direction
+    close = {"rtol": 1e-9, "atol": 1e-9 * max(tables.spread, 1.0)}
+    np.testing.assert_allclose(contributions(tables, rows), expected, **close)
+    target, feature = data.draw(st.integers(0, model.n_features - 1)), data.draw(st.integers(0, model.n_features - 1))
+    part = SlotRows.of(tables, np.array([target]))
+    start = rows[0].copy()
+    start[feature] = tables.reachable[feature][0]
+    moved, hidden = part.moved(start, part.hidden(start[None])[0], feature, rows[:1, feature])
+    np.testing.assert_array_equal(moved, rows[:1])
+    np.testing.assert_allclose(part.contributions(moved, hidden)[:, 0], expected[:1, target], **close)
 
 
 def test_a_bound_that_is_exceeded_is_noticed() -> None:
@@ -250,7 +275,7 @@ def test_rounding_covers_what_single_precision_loses() -> None:
         tables = tables_of(model)
         table = make_table(random, model.schema, 200)
         cells = model.schema.locate(table)
-        lost = np.abs(model.decision_function(cells) - tables.model.decision_function(cells)).max()
+        lost = np.abs(model.decision_function(cells) - in_double_precision(model).decision_function(cells)).max()
         assert 0 < lost <= tables.rounding < 0.05 * tables.spread
 
 

@@ -1,20 +1,21 @@
 """The search for two inputs that break a statement: random rows of slots, then the best slot of one feature at a time.
 
-Every row stands on slots: knots, levels, *missing*, *unseen*. Scores are computed by the model itself, in double
-precision. A pair that is found is a fact; that none is found proves nothing.
+Every row stands on slots: knots, levels, *missing*, *unseen*. A pair that is found is a fact, which the model's own
+scores repeat; that none is found proves nothing.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from nae._typing import Array, BoolArray, IntArray
 from nae.certificates.proofs import Tables
-from nae.encoding.cells import Cells
+from nae.certificates.slots import SlotRows
 
 __all__ = ["Pair", "attack"]
 
-_BUDGET = 1e7  # experts and weights that either half of a search may compute
+_BUDGET = 5e7  # experts and weights that either half of a search may compute
 _STARTS = 3
 
 
@@ -29,6 +30,15 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
+class _Moves:
+    """The rows in which one feature takes each of its slots."""
+
+    rows: IntArray  # (slot, feature)
+    hidden: Array
+    values: Array  # (slot,)
+
+
+@dataclass(frozen=True, eq=False)
 class _Search:
     """What is compared, and which slots every feature may take."""
 
@@ -39,9 +49,14 @@ class _Search:
     allowed: BoolArray | None  # (slot of the high row, slot of the low row) of the feature; None for all
     by_others: bool  # whether the other features differ between the rows, and not the feature
 
-    def values(self, rows: IntArray) -> Array:
-        found = contributions(self.tables, rows)
-        return np.asarray(found.sum(axis=1) if self.target is None else found[:, self.target])
+    @cached_property
+    def scorer(self) -> SlotRows:
+        n_features = self.tables.model.n_features
+        return SlotRows.of(self.tables, np.arange(n_features) if self.target is None else np.array([self.target]))
+
+    def moves(self, row: IntArray, hidden: Array, i: int) -> _Moves:
+        rows, moved = self.scorer.moved(row, hidden, i, self.options[i])
+        return _Moves(rows, moved, self.scorer.contributions(rows, moved).sum(axis=1))
 
     def best_pair(self, high: Array, low: Array) -> tuple[int, int]:
         """Return the positions of the best pair among the values of two rows of options."""
@@ -51,56 +66,55 @@ class _Search:
         at = np.unravel_index(gaps.argmax(), gaps.shape)
         return int(at[0]), int(at[1])
 
-    def starts(self, rows: IntArray, values: Array) -> list[Pair]:
-        """Return the best pairs among rows (context, slot of the feature, feature) with values (context, slot)."""
-        found = []
+    def starts(self, contexts: IntArray) -> list[Pair]:
+        """Return the best pairs among rows of contexts (context, feature) with the feature at each of its slots."""
+        hidden = self.scorer.hidden(contexts)
+        tried = [self.moves(*context, self.feature) for context in zip(contexts, hidden, strict=True)]
         if self.by_others:
-            for at in range(values.shape[1]):
-                high, low = rows[values[:, at].argmax(), at], rows[values[:, at].argmin(), at]
-                found.append(Pair(high, low, float(np.ptp(values[:, at])), self.target))
+            values = np.stack([one.values for one in tried])
+            ends = [(tried[high], at, tried[low], at) for at, (high, low) in enumerate(_extremes(values))]
         else:
-            for context, own in zip(rows, values, strict=True):
-                first, second = self.best_pair(own, own)
-                found.append(Pair(context[first], context[second], float(own[first] - own[second]), self.target))
+            best = [self.best_pair(one.values, one.values) for one in tried]
+            ends = [(one, high, one, low) for one, (high, low) in zip(tried, best, strict=True)]
+        found = [
+            Pair(one.rows[high], other.rows[low], float(one.values[high] - other.values[low]), self.target)
+            for one, high, other, low in ends
+        ]
         return sorted(found, key=lambda pair: -pair.gap)[:_STARTS]
 
     def climb(self, pair: Pair, order: IntArray, n_rows: int) -> Pair:
         """Return the pair after every feature in turn has taken its best slots, until nothing helps or rows run out."""
+        hidden = self.scorer.hidden(np.stack([pair.high, pair.low]))
         best, n_left = pair, n_rows
         while n_left > 0:
             before = best.gap
             for i in order:
                 n_left -= 2 * len(self.options[i])
-                best = self._improved(best, int(i))
+                best, hidden = self._improved(best, hidden, int(i))
                 if n_left <= 0:
                     break
             if best.gap <= before:
                 break
         return best
 
-    def _improved(self, pair: Pair, i: int) -> Pair:
-        slots = self.options[i]
-        rows = np.repeat(np.stack([pair.high, pair.low]), len(slots), axis=0)
-        rows[:, i] = np.tile(slots, 2)
-        high, low = self.values(rows).reshape(2, -1)
+    def _improved(self, pair: Pair, hidden: Array, i: int) -> tuple[Pair, Array]:
+        high, low = self.moves(pair.high, hidden[0], i), self.moves(pair.low, hidden[1], i)
         if (i == self.feature) == self.by_others:  # both rows have the same slot
-            first = second = int((high - low).argmax())
+            first = second = int((high.values - low.values).argmax())
         elif i == self.feature:
-            first, second = self.best_pair(high, low)
+            first, second = self.best_pair(high.values, low.values)
         else:
-            first, second = int(high.argmax()), int(low.argmin())
-        gap = float(high[first] - low[second])
+            first, second = int(high.values.argmax()), int(low.values.argmin())
+        gap = float(high.values[first] - low.values[second])
         if gap <= pair.gap:
-            return pair
-        return Pair(rows[first], rows[len(slots) + second], gap, self.target)
+            return pair, hidden
+        moved = np.stack([high.hidden[first], low.hidden[second]])
+        return Pair(high.rows[first], low.rows[second], gap, self.target), moved
 
 
-def contributions(tables: Tables, rows: IntArray) -> Array:
-    """Return the contributions to the score of rows of slots, (row, feature)."""
-    out = np.empty(rows.shape)
-    for part, cells in tables.model.iterate(Cells(rows, np.zeros(rows.shape))):
-        out[part] = tables.model.contribute(cells) @ tables.direction
-    return out
+def _extremes(values: Array) -> list[tuple[int, int]]:
+    """Return the positions of the largest and the smallest value in every column."""
+    return list(zip(values.argmax(axis=0).tolist(), values.argmin(axis=0).tolist(), strict=True))
 
 
 def attack(
@@ -130,21 +144,25 @@ def attack(
         options[feature] = tables.knots(feature)
         at = np.arange(len(options[feature]))
         allowed = sign * at[:, None] < sign * at[None]
-    own = options[feature]
     per_row = model.n_features * model.n_experts * model.n_members * (1 + model.n_outputs)
-    n_contexts = int(np.clip(_BUDGET / per_row / len(own), 8, 64))
+    n_contexts = int(np.clip(_BUDGET / per_row / len(options[feature]), 8, 64))
     contexts = np.stack([random.choice(slots, n_contexts) for slots in options], axis=1)
-    rows = np.repeat(contexts[:, None], len(own), axis=1)  # (context, slot of the feature, feature)
-    rows[:, :, feature] = own
-    found = contributions(tables, rows.reshape(-1, model.n_features)).reshape(rows.shape)
     target = feature if by_others else None
     if of_others:
-        moved = np.ptp(found, axis=1).max(axis=0)
-        moved[feature] = -1.0
-        target = int(moved.argmax())
+        target = _most_moved(tables, feature, contexts)
     search = _Search(tables, feature, target, tuple(options), allowed, by_others)
-    values = found.sum(axis=-1) if target is None else found[:, :, target]
     order = random.permutation(model.n_features)
     n_rows = int(_BUDGET / per_row / _STARTS)
-    climbed = [search.climb(pair, order, n_rows) for pair in search.starts(rows, values)]
+    climbed = [search.climb(pair, order, n_rows) for pair in search.starts(contexts)]
     return max(climbed, key=lambda pair: pair.gap)
+
+
+def _most_moved(tables: Tables, feature: int, contexts: IntArray) -> int:
+    """Return the other feature whose contribution moves most while a feature takes each of its slots."""
+    every = SlotRows.of(tables, np.arange(tables.model.n_features))
+    moved = np.zeros(tables.model.n_features)
+    for row, hidden in zip(contexts, every.hidden(contexts), strict=True):
+        found = every.contributions(*every.moved(row, hidden, feature, tables.reachable[feature]))
+        moved = np.maximum(moved, np.ptp(found, axis=0))
+    moved[feature] = -1.0
+    return int(moved.argmax())

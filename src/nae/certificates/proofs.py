@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from nae._typing import Array, IntArray
+from nae._typing import Array, BoolArray, IntArray
 from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
 from nae.tables.lowered import Mix, OneExpert, lower
@@ -45,9 +45,9 @@ _KNOWN = (
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The tables of a model in double precision, for one score: a combination of the model's outputs."""
+    """The tables of a model, for one score: a combination of the model's outputs. All sums are in double precision."""
 
-    model: TableModel
+    model: TableModel  # gate terms, the largest array by far, become double precision where they are used
     direction: Array  # (output,), what each output counts in the score
     eps: float  # the rounding unit of the model's own arrays
 
@@ -57,7 +57,9 @@ class Tables:
         other = {type(step).__name__ for step in lower(model).steps if type(step) not in _KNOWN}
         if other:
             raise TypeError(f"The proofs know no step called {', '.join(sorted(other))}.")
-        arrays: dict[str, Any] = {name: array.astype(np.float64) for name, array in model.gate.arrays.items()}
+        arrays: dict[str, Any] = {
+            name: array.astype(np.float64) for name, array in model.gate.arrays.items() if name != "terms"
+        }
         exact = replace(
             model, experts=model.experts.astype(np.float64), gate=replace(model.gate, **arrays), kernel=None
         )
@@ -100,8 +102,8 @@ class Tables:
         size = sum(float(np.abs(self.experts[own]).max()) for own in self.reachable)
         error = (n_features + n_experts * n_members + 8) * (size + abs(float(model.intercept @ self.direction)))
         if not self.is_fixed:
-            hidden = np.abs(gate.terms)
-            logits = sum(hidden[own].max(axis=0) for own in self.reachable) + np.abs(gate.bias).max()  # (width, M)
+            largest = (np.abs(gate.terms[own]).max(axis=0) for own in self.reachable)  # (width, M)
+            logits = sum(one.astype(np.float64) for one in largest) + np.abs(gate.bias).max()
             if gate.mix is not None and gate.mix_bias is not None:
                 logits = np.einsum("hm,mhl->lm", logits, np.abs(gate.mix)) + np.abs(gate.mix_bias)
             n_terms = 2 * n_features + gate.terms.shape[1] + 8
@@ -172,8 +174,7 @@ class Tables:
 
     def changed(self, feature: int) -> float:
         """Return the most by which all other features together change the contribution of a feature."""
-        others = (i for i in range(self.model.n_features) if i != feature)
-        total = sum((self._sway(other, np.array([feature]))[0] for other in others), np.zeros(self.model.n_members))
+        total = np.delete(self._swayed(feature), feature, axis=0).sum(axis=0)
         return float((self.room[feature] * self._shifted(total)).mean())
 
     def knots(self, feature: int) -> IntArray:
@@ -184,17 +185,17 @@ class Tables:
     def _own(self, feature: int, slots: IntArray) -> Array:
         """Return the experts of a feature, (n, K, M), or their mean (n, 1, M) if no input changes their weights."""
         own = self.experts[slots]
-        if any(self._sway(i, np.array([feature])).any() for i in range(self.model.n_features)):
+        if self._swayed(feature).any():
             return own
-        anywhere = Cells(np.array([[slot[0] for slot in self.reachable]]), np.zeros((1, self.model.n_features)))
         if self.is_fixed:
             return np.asarray(own.mean(axis=1, keepdims=True))
+        anywhere = Cells(np.array([[slot[0] for slot in self.reachable]]), np.zeros((1, self.model.n_features)))
         weights = self.model.routing.weights(self.model.gate.logits(anywhere))[0, :, feature]
         return np.asarray((own * weights).sum(axis=1, keepdims=True))
 
     def _gate_loss(self, feature: int, knots: IntArray, own: Array) -> Array:
         """Return the most that every contribution loses to the gate, from knot to knot, (n - 1, F, M): fact 2."""
-        rise, fall, sway = self._moves(np.diff(self._live[knots], axis=0), feature)
+        rise, fall, sway = self._moves(knots, feature)
         far = own.max(axis=1) - own.min(axis=1)
         room = np.repeat(self.room[None], len(knots) - 1, axis=0)
         room[:, feature] = np.maximum(far[1:], far[:-1])
@@ -203,14 +204,15 @@ class Tables:
             return np.asarray(np.where(is_safe, 0.0, np.inf))
         return np.asarray(np.minimum(fall * room + rise * self.disorder, sway * room) / 4)
 
-    def _moves(self, moved: Array, feature: int) -> tuple[Array, Array, Array]:
-        """Return how gate terms that move change the logits of all features, (n, F, M) each.
+    def _moves(self, knots: IntArray, feature: int) -> tuple[Array, Array, Array]:
+        """Return how a step from knot to knot changes the logits of all features, (n - 1, F, M) each.
 
         The experts are in their order. The differences of neighbouring logits rise by a sum of at most ``rise`` and
         fall by at most ``fall``; no two logits change their difference by more than ``sway``.
         """
-        gate, n = self.model.gate, len(moved)
+        gate, n = self.model.gate, len(knots) - 1
         n_experts, n_features, n_members = self.order.shape
+        moved = np.diff(self._terms(knots, np.arange(n_features)), axis=0)
         if gate.mix is None:
             logits = self._logits(moved, feature, np.arange(n_features))
             step = np.diff(np.take_along_axis(logits, self.order[None], axis=1), axis=1)
@@ -233,7 +235,7 @@ class Tables:
         out = np.zeros((len(targets), self.model.n_members))
         if self.is_fixed:
             return out
-        terms = self._live[self.reachable[feature]]
+        terms = self._terms(self.reachable[feature], targets)
         if not self.model.gate.is_additive:
             return np.asarray(np.einsum("hm,mhf->fm", np.ptp(terms, axis=0), self._ranges[:, :, targets]))
         logits = self._logits(terms - terms[0], feature, targets)  # equal terms are exactly zero
@@ -241,25 +243,36 @@ class Tables:
             out = np.maximum(out, np.ptp(logits - logits[:, k : k + 1], axis=0).max(axis=0))
         return out
 
-    def _logits(self, moved: Array, feature: int, targets: IntArray) -> Array:
-        """Return the part of the targets' logits that a gate without ReLU makes of gate terms, (n, K, target, M)."""
+    def _swayed(self, target: int) -> Array:
+        """Return the most by which every feature changes the difference of two logits of one target, (F, M)."""
+        return np.concatenate([self._sway(i, np.array([target])) for i in range(self.model.n_features)])
+
+    def _terms(self, slots: IntArray, targets: IntArray) -> Array:
+        """Return the gate terms of slots that may reach the logits of the targets, (n, term, M)."""
         gate, model = self.model.gate, self.model
-        shape = (len(moved), model.n_experts, model.n_features, model.n_members)
+        if gate.multiplies or not gate.sums_features:
+            terms = gate.terms[slots].astype(np.float64)
+            return terms if gate.is_additive else terms * self._fires
+        by_target = gate.terms.reshape(len(gate.terms), model.n_experts, model.n_features, model.n_members)
+        found = by_target[slots[:, None], :, targets]  # (n, target, K, M); all terms would be copied otherwise
+        return found.transpose(0, 2, 1, 3).reshape(len(slots), -1, model.n_members).astype(np.float64)
+
+    def _logits(self, moved: Array, feature: int, targets: IntArray) -> Array:
+        """Return the part of the targets' logits that a gate without ReLU makes of terms, (n, K, target, M)."""
+        gate, model = self.model.gate, self.model
         if not gate.sums_features:
             return np.asarray(moved[:, :, None] * (targets == feature)[:, None])
         if gate.mix is None:
-            return np.asarray(moved.reshape(shape)[:, :, targets])
+            return moved.reshape(len(moved), model.n_experts, len(targets), model.n_members)
         mix = gate.mix.reshape(model.n_members, -1, model.n_experts, model.n_features)[..., targets]
         return np.asarray(np.einsum("nhm,mhkf->nkfm", moved, mix, optimize=True))
 
     @cached_property
-    def _live(self) -> Array:
-        """The gate terms, (T, width, M); zero for the hidden units of a deep gate that no input can make positive."""
+    def _fires(self) -> BoolArray:
+        """Whether any input makes a hidden unit of a deep gate positive, (H, M)."""
         gate = self.model.gate
-        if gate.is_additive:
-            return gate.terms
-        highest = gate.bias + sum(gate.terms[own].max(axis=0) for own in self.reachable)
-        return np.asarray(gate.terms * (highest > 0))
+        highest = (gate.terms[own].max(axis=0).astype(np.float64) for own in self.reachable)
+        return np.asarray(gate.bias + sum(highest) > 0)
 
     @cached_property
     def _ranges(self) -> Array:

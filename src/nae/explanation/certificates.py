@@ -213,7 +213,7 @@ def _claim(kind: str, name: str, score: str, *, sign: int, limit: float) -> str:
 
 
 def _counterexample(tables: Tables, pair: Pair, limit: float) -> Counterexample:
-    from nae.certificates.attacks import contributions
+    from nae.certificates.slots import contributions
 
     rows = np.stack([pair.high, pair.low])
     found = contributions(tables, rows)
