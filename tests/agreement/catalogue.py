@@ -18,7 +18,7 @@ from nae.encoding import Category, Feature, Number
 from nae.export import MISSING_TOKEN
 from nae.links import LINKS
 from nae.network.network import ROUTINGS
-from nae.tables import TableModel
+from nae.tables import Clamps, TableModel
 from nae.tables.gates import GATES
 from tests.laws.models import UNKNOWN, make_model
 
@@ -106,6 +106,10 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "constants alone": {"features": KINDS[5:]},
     "a category of no levels": leveled(),
     "rare levels alone": {"features": (Category("rare", (), ("elm", "yew")), *KINDS[:1])},
+    "clamps that leave nothing": {"clamps": (0.4, 0.4)},
+    "clamps beyond the bounds": {"clamps": (-1.0, 2.0)},
+    "clamps of one expert": {"n_experts": 1, "is_clamped": True, "n_outputs": 2},
+    "clamps beside the bounds": {"clamps": (1.5, 2.5), "gate": "low-rank", "n_members": 3},
     "many features": {"features": tuple(replace(one, name=f"{one.name} {i}") for i in range(4) for one in KINDS)},
     "many knots": {"features": knotted(*np.linspace(-3.0, 3.0, 200))},
     "five members": {"n_members": 5, "gate": "low-rank"},
@@ -176,6 +180,7 @@ def case_of(
     intercept: list[float] | None = None,
     offset: int = 0,
     size: float = 1.0,
+    clamps: tuple[float, float] | None = None,
     refused: Mapping[str, str] | None = None,
     **shape: Any,
 ) -> Case:
@@ -193,6 +198,8 @@ def case_of(
         Numbers per row that are added to the score; 0 for no offset.
     size
         What the experts are multiplied by.
+    clamps
+        Where both ends of the clamps lie between the bounds at every slot: 0 is the lower bound, 1 the upper one.
     refused
         See :class:`Case`.
     shape
@@ -203,6 +210,10 @@ def case_of(
     shape = {"n_outputs": OUTPUTS[shape["link"]]} | shape
     model = make_model(random, features=features, dtype=TYPES[dtype], **shape)
     model = replace(model, experts=(model.experts * size).astype(TYPES[dtype]))
+    if clamps is not None:
+        least, most = model.slot_bounds
+        ends = (least + part * (most - least) for part in clamps)
+        model = replace(model, clamps=Clamps(*ends).astype(TYPES[dtype]))
     if intercept is not None:
         model = replace(model, intercept=np.array(intercept))
     table = {one.name: _visited(one) for one in features} | dict(typed or {})
@@ -237,6 +248,14 @@ def _combinations() -> Iterator[partial[Case]]:
         yield partial(case_of, name, dtype, gate=gate, link=link, n_members=n_members, **ROUTES[route])
 
 
+def _clamped() -> Iterator[partial[Case]]:
+    """Yield every gate with clamps; routings, types, links and members take turns."""
+    for g, gate in enumerate(GATES):
+        route, dtype, link = (list(choices)[g % len(choices)] for choices in (ROUTES, TYPES, LINKS))
+        name = f"clamped {gate} gate, {route}, {link}"
+        yield partial(case_of, name, dtype, gate=gate, link=link, n_members=1 + g % 3, is_clamped=True, **ROUTES[route])
+
+
 def _offsets() -> Iterator[partial[Case]]:
     """Yield every link with an offset per row, and with one per row and output."""
     for link, dtype in product(LINKS, TYPES):
@@ -246,7 +265,7 @@ def _offsets() -> Iterator[partial[Case]]:
 
 
 def _all() -> Iterator[Case]:
-    for make in (*_combinations(), *_offsets()):
+    for make in (*_combinations(), *_clamped(), *_offsets()):
         yield make()
     for (name, shape), dtype in product(SPECIAL.items(), TYPES):
         yield case_of(name, dtype, **shape)

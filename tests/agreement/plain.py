@@ -20,15 +20,34 @@ def answer(content: dict[str, Any], row: list[Value], *, by_steps: bool = False)
     mixture = _mixture_of_steps if by_steps else _mixture
     each = [_member(content, cells, m, mixture) for m in range(n_members)]
     found: Answer = {}
+    ends = _ends(content, cells, by_steps=by_steps)
     for name in ("contribution", "lower", "upper"):
         found[name] = [
             [sum(values) / n_members for values in zip(*of_feature, strict=True)]
             for of_feature in zip(*(one[name] for one in each), strict=True)
         ]
+        if ends is not None:
+            found[name] = [
+                [min(max(value, low), high) for value, low, high in zip(values, *own, strict=True)]
+                for values, own in zip(found[name], ends, strict=True)
+            ]
     totals = zip(*found["contribution"], strict=True)
     found["score"] = [first + sum(rest) for first, rest in zip(arrays["intercept"], totals, strict=True)]
     found["prediction"] = _predict(content["link"], found["score"])
     return found
+
+
+def _ends(
+    content: dict[str, Any], cells: list[tuple[int, float]], *, by_steps: bool
+) -> list[tuple[list[float], list[float]]] | None:
+    """Step 5: of every feature both ends of the clamps, (O) each; None where the model has no clamps."""
+    clip = next((step for step in content["steps"] if step["kind"] == "clip"), None)
+    names = (clip["lower"], clip["upper"]) if clip is not None and by_steps else ("clamps.lower", "clamps.upper")
+    if (clip is None) if by_steps else (content["format"] < 2):
+        return None
+    lower, upper = (content["arrays"][name] for name in names)
+    outputs = range(len(lower[0]))
+    return [([_look_up(lower, at, o) for o in outputs], [_look_up(upper, at, o) for o in outputs]) for at in cells]
 
 
 def _cells(content: dict[str, Any], row: list[Value]) -> list[tuple[int, float]]:

@@ -35,6 +35,8 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"gate": "additive", "n_experts": 1},
     {"gate": "low-rank", "n_members": 3, "dtype": np.float32, "limit": 1000},
     {"gate": "additive", "n_features": 1},
+    {"gate": "additive", "n_members": 2, "is_clamped": True},
+    {"gate": "low-rank", "n_members": 3, "dtype": np.float32, "limit": 1000, "is_clamped": True},
 )
 
 

@@ -5,7 +5,7 @@
  * effect of its value.
  */
 
-import { blend, type Explanation, mixed } from "./evaluate.ts";
+import { blend, clipAt, type Explanation, mixed } from "./evaluate.ts";
 import type { Cells, Model } from "./model.ts";
 import type { Gate } from "./steps.ts";
 
@@ -70,7 +70,7 @@ export function causesOf(model: Model, cells: Cells, found: Explanation, i: numb
   const experts = new Float64Array(nExperts * nOutputs * nMembers);
   blend(round, model.mix.experts, experts.length, cells, i, experts);
   const start = ownHidden(model, gate, cells, i);
-  const reference = mixed(model, gate.share.weigh(gate.logits(start, i)), experts, o);
+  const reference = clipAt(model, cells, i)(mixed(model, gate.share.weigh(gate.logits(start, i)), experts, o), o);
   const slopes = slopesAlong(model, gate, start, gate.lookUp(cells), experts, i, o);
   const size = start.length;
   const terms = new Float64Array(size);

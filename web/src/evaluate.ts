@@ -79,6 +79,16 @@ export function mixed(model: Model, weights: Float64Array, experts: Float64Array
   return sum / nMembers;
 }
 
+/** Return a function that keeps the contributions of the n-th of some cells, or their bounds, within their range. */
+export function clipAt(model: Model, cells: Cells, n: number): (value: number, o: number) => number {
+  const { clamps, nOutputs } = model;
+  if (!clamps) return (value) => value;
+  const [lower, upper] = [new Float64Array(nOutputs), new Float64Array(nOutputs)];
+  blend(model.round, clamps.lower, nOutputs, cells, n, lower);
+  blend(model.round, clamps.upper, nOutputs, cells, n, upper);
+  return (value, o) => Math.min(Math.max(value, lower[o]), upper[o]);
+}
+
 function shares(score: Float64Array): Float64Array {
   const most = Math.max(...score);
   const raised = score.map((one) => Math.exp(one - most));
@@ -117,13 +127,14 @@ export function explain(model: Model, cells: Cells): Explanation {
   for (let i = 0; i < nFeatures; i++) {
     blend(model.round, mix.experts, width, cells, i, experts);
     const weights = gate && hidden ? gate.share.weigh(gate.logits(hidden, i)) : even;
+    const clip = clipAt(model, cells, i);
     for (let o = 0; o < nOutputs; o++) {
       const at = i * nOutputs + o;
-      const value = mixed(model, weights, experts, o);
+      const value = clip(mixed(model, weights, experts, o), o);
       const [lower, upper] = boundsOf(model, experts, 0, o);
       out.values[at] = value;
-      out.lower[at] = Math.min(lower, value);
-      out.upper[at] = Math.max(upper, value);
+      out.lower[at] = Math.min(clip(lower, o), value);
+      out.upper[at] = Math.max(clip(upper, o), value);
       out.own[at] = model.hasContext ? meanEffect(model, cells, i, o) : value;
       out.score[o] += value;
     }

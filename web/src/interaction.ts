@@ -1,6 +1,6 @@
 /** What two or three features do together, the others' gate terms held at their training mean. */
 
-import { blend, mixed } from "./evaluate.ts";
+import { blend, clipAt, mixed } from "./evaluate.ts";
 import { type Cells, FEW_VALUES, type Feature, locate, locateValue, type Model, rowValues } from "./model.ts";
 import type { Numbers, Value } from "./payload.ts";
 import type { Gate } from "./steps.ts";
@@ -240,12 +240,14 @@ export function interact(
   const even = new Float64Array(nMembers).fill(1);
   const parts = chosen.map((i, at) => {
     const experts = tableAlong(model, mix.experts, nExperts * model.nOutputs * nMembers, lines[at]);
+    const cells = cellsOf(model, lines[at]);
+    const clips = lines[at].position.map((_, n) => clipAt(model, cells, n));
     const out = new Float64Array(total);
     for (const held of contexts) {
       const logits = gate ? logitsOver(gate, terms, at, i, held) : null;
       visitGrid(sizes, (point, flat) => {
         const weights = gate && logits ? gate.share.weigh(logits(point)) : even;
-        out[flat] += mixed(model, weights, experts[point[at]], o) / contexts.length;
+        out[flat] += clips[point[at]](mixed(model, weights, experts[point[at]], o), o) / contexts.length;
       });
     }
     return out;

@@ -9,7 +9,7 @@ import {
   unpackTables,
   type Value,
 } from "./payload.ts";
-import { buildGate, buildMix, type Gate, type Mix } from "./steps.ts";
+import { buildClamps, buildGate, buildMix, type Clamps, type Gate, type Mix } from "./steps.ts";
 
 export interface Feature extends FeaturePayload {
   at: number;
@@ -44,6 +44,8 @@ export interface Model {
   /** Null where every feature has only one expert. */
   gate: Gate | null;
   mix: Mix;
+  /** Null where the experts alone bound the contributions. */
+  clamps: Clamps | null;
   /** Whether other features can change a contribution. */
   hasContext: boolean;
   /** Whether a map of a few features is exact, with the others held. */
@@ -123,6 +125,7 @@ export function buildModel(payload: Payload): Model {
     nSlots: start,
     gate,
     mix: buildMix(payload.steps, get),
+    clamps: buildClamps(payload.steps, get),
     hasContext: features.length > 1 && gate !== null && gate.sumsFeatures,
     isExact: gate === null || gate.isLinear,
   };

@@ -87,7 +87,8 @@ export type Step =
   | { kind: "softmax"; n_active: number }
   | { kind: "equal"; n_active: number }
   | { kind: "one_expert" }
-  | { kind: "mix"; experts: string; n_extreme: number };
+  | { kind: "mix"; experts: string; n_extreme: number }
+  | { kind: "clip"; lower: string; upper: string };
 
 export interface Payload {
   version: number;

@@ -1,7 +1,7 @@
 /** The shape of a feature: mean effect, guaranteed band, where most effects lie, and how many rows are where. */
 
 import { s, shorten } from "./dom.ts";
-import { boundsOf } from "./evaluate.ts";
+import { boundsOf, clipAt } from "./evaluate.ts";
 import { apart, decimalsFor, sharePercent, signed, valueText } from "./format.ts";
 import { barsOf } from "./histogram.ts";
 import { centralRange } from "./interaction.ts";
@@ -39,7 +39,8 @@ export function shapeOf(model: Model, feature: Feature, o: number): Shape {
   const last = QUANTILES.length - 1;
   const points = feature.order.map((slot): ShapePoint => {
     const at = feature.start + slot;
-    const [lower, upper] = boundsOf(model, model.mix.experts, at * width, o);
+    const clip = clipAt(model, { slot: Int32Array.of(at), fraction: new Float64Array(1) }, 0);
+    const [lower, upper] = boundsOf(model, model.mix.experts, at * width, o).map((bound) => clip(bound, o));
     const isOther = feature.kind === "category" && slot === feature.levels.length && slot < feature.nValues;
     return {
       label: feature.labels[slot],

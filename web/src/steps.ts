@@ -57,6 +57,12 @@ export interface Mix {
   nExtreme: number;
 }
 
+/** The range of the contributions at every slot, (slot, output) each. */
+export interface Clamps {
+  lower: Numbers;
+  upper: Numbers;
+}
+
 export interface Gate extends Terms {
   share: Share;
   /** Terms of a feature. */
@@ -214,7 +220,20 @@ function mix(step: Of<"mix">, get: Get): Mix {
 
 const MIXES = { mix };
 
-const KNOWN: Record<Step["kind"], unknown> = { ...LOOK_UPS, ...CHANGES, ...SHARES, ...MIXES, one_expert: null };
+function clip(step: Of<"clip">, get: Get): Clamps {
+  return { lower: get(step.lower), upper: get(step.upper) };
+}
+
+const CLIPS = { clip };
+
+const KNOWN: Record<Step["kind"], unknown> = {
+  ...LOOK_UPS,
+  ...CHANGES,
+  ...SHARES,
+  ...MIXES,
+  ...CLIPS,
+  one_expert: null,
+};
 
 /** Return the step of a table's kinds, made by what stands in the table. */
 function make<T>(table: object, steps: Step[], ...more: unknown[]): T[] {
@@ -227,6 +246,11 @@ export function buildMix(steps: Step[], get: Get): Mix {
   const unknown = steps.find((step) => !(step.kind in KNOWN));
   if (unknown) throw new Error(`This page does not know the step ${unknown.kind}.`);
   return make<Mix>(MIXES, steps, get)[0];
+}
+
+/** Return the range of the contributions; null where the experts alone bound them. */
+export function buildClamps(steps: Step[], get: Get): Clamps | null {
+  return make<Clamps>(CLIPS, steps, get)[0] ?? null;
 }
 
 /** Return gate and routing of a model; null where every feature has only one expert. */

@@ -31,16 +31,8 @@ from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 __all__ = ["TOLERANCE", "Tables"]
 
 TOLERANCE = 1e-6  # share of the score's spread; a smaller violation counts as none
-_KNOWN = (
-    SumTerms,
-    OwnTerms,
-    Rectify,
-    Multiply,
-    SoftmaxRouting,
-    EqualRouting,
-    OneExpert,
-    Mix,
-)  # all that a score passes; written out here, so that a new step is refused until the proofs cover it
+# All that a score passes; written out here, so that a new step is refused until the proofs cover it.
+_KNOWN = (SumTerms, OwnTerms, Rectify, Multiply, SoftmaxRouting, EqualRouting, OneExpert, Mix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,34 +140,49 @@ class Tables:
         knots = self.knots(feature)[::sign]
         own = self._own(feature, knots)
         gain = np.diff(own, axis=0).min(axis=1)  # (n - 1, M), the experts' part of fact 2, from knot to knot
+        loss: Array = np.zeros((len(knots) - 1, self.model.n_features, self.model.n_members))
         if not self.is_fixed and len(knots) > 1:
-            gain = gain - self._gate_loss(feature, knots, own).sum(axis=1)
+            loss = self._gate_loss(feature, knots, own)
+        kept = self._own_gain(knots, (gain - loss[:, feature]).mean(axis=-1))
+        gained = kept - np.delete(loss, feature, axis=1).sum(axis=1).mean(axis=-1)
         worst = lost = 0.0
-        for step in -gain.mean(axis=-1):  # the largest sum of neighbouring steps
+        for step in -gained:  # the largest sum of neighbouring steps
             lost = max(lost + float(step), 0.0)
             worst = max(worst, lost)
         return min(worst, self.effect(feature)) if worst > 0 else 0.0
 
     def effect(self, feature: int) -> float:
         """Return the most by which the score changes when one feature changes alone."""
-        own = self._own(feature, self.reachable[feature])
-        shifted = self._shifted(self._sway(feature, np.arange(self.model.n_features)))  # (F, M)
-        least, most = self.model.routing.bounds(own, axis=1)
-        whole = most.mean(axis=-1).max() - least.mean(axis=-1).min()
-        steady = max(float((one - own).max(axis=1).mean(axis=-1).max()) for one in own)  # under the same weights
-        steady += float(((own.max(axis=1) - own.min(axis=1)).max(axis=0) * shifted[feature]).mean())
-        others = (self.room * shifted).mean(axis=-1)
-        return float(min(whole, steady) + others.sum() - others[feature])
+        return self._own_effect(feature) + float(self._felt(feature).sum())
 
     def changes(self, feature: int) -> float:
         """Return the most by which a feature changes the contribution of another one."""
-        found = (self.room * self._shifted(self._sway(feature, np.arange(self.model.n_features)))).mean(axis=-1)
-        return float(np.delete(found, feature).max(initial=0.0))
+        return float(self._felt(feature).max(initial=0.0))
 
     def changed(self, feature: int) -> float:
         """Return the most by which all other features together change the contribution of a feature."""
         total = np.delete(self._swayed(feature), feature, axis=0).sum(axis=0)
         return float((self.room[feature] * self._shifted(total)).mean())
+
+    def _own_gain(self, knots: IntArray, gain: Array) -> Array:
+        """Return the least gain of the own contribution from knot to knot, (n - 1,), given that of facts 1 and 2."""
+        return gain
+
+    def _own_effect(self, feature: int) -> float:
+        """Return the most by which a feature's own contribution changes when the feature changes alone."""
+        own = self._own(feature, self.reachable[feature])
+        shifted = self._shifted(self._sway(feature, np.array([feature]))[0])
+        least, most = self.model.routing.bounds(own, axis=1)
+        whole = most.mean(axis=-1).max() - least.mean(axis=-1).min()
+        steady = max(float((one - own).max(axis=1).mean(axis=-1).max()) for one in own)  # under the same weights
+        steady += float(((own.max(axis=1) - own.min(axis=1)).max(axis=0) * shifted).mean())
+        return float(min(whole, steady))
+
+    def _felt(self, feature: int) -> Array:
+        """Return the most by which every contribution changes when a feature changes alone, (F,); 0 for its own."""
+        found = (self.room * self._shifted(self._sway(feature, np.arange(self.model.n_features)))).mean(axis=-1)
+        found[feature] = 0.0
+        return np.asarray(found)
 
     def knots(self, feature: int) -> IntArray:
         """Return the slots of a number in their order, without missing and unseen."""

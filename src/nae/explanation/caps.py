@@ -4,6 +4,9 @@ Between two knots, every expert is linear in the value. The largest contribution
 of these lines (for equal weights, of means of these lines). This is a convex function, so it is largest at one of the
 two knots. The smallest contribution is concave, so it is smallest at one of them. Both hold for means over members,
 too. The extremes over all slots therefore hold for every input, including out-of-range, missing and unseen values.
+
+Clamps are linear between two knots, too. What they leave of a contribution is bounded from one knot to the next, by
+the extremes of experts and clamps at both.
 """
 
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ import numpy as np
 
 from nae._typing import Array
 from nae._words import counted
+from nae.encoding.schema import Number
 from nae.errors import UserError, did_you_mean
 from nae.explanation.inputs import rounded_up
 from nae.explanation.printed import MOST_LINES
@@ -80,7 +84,7 @@ def effect_caps(model: TableModel) -> EffectCaps:
         return EffectCaps(tuple(_class_cap(model, i) for i in range(model.n_features)))
     caps = []
     for i, name in enumerate(model.feature_names):
-        least, most = _extremes(model, model.experts[model.schema.slots(i)])
+        least, most = _clipped_extremes(model, i)
         for o, output in enumerate(model.outputs):
             adds, takes = max(float(most[o]), 0.0), min(float(least[o]), 0.0)
             sentence = (
@@ -93,14 +97,36 @@ def effect_caps(model: TableModel) -> EffectCaps:
 
 def _class_cap(model: TableModel, i: int) -> EffectCap:
     """Return by how much a feature can move the log-odds of any two classes at most. The classes share the gate."""
-    best, pair = _farthest(model, model.experts[model.schema.slots(i)].astype(np.float64))
+    best, pair = _farthest_clipped(model, i)
     names = (model.outputs[pair[0]], model.outputs[pair[1]])
     best = max(best, 0.0)
+    way = "reached by" if model.clamps is None else "largest for"
     sentence = (
         f"Whatever the input, {model.feature_names[i]} moves the log-odds of any two classes by at most "
-        f"{rounded_up(best)} (reached by {names[0]} against {names[1]})."
+        f"{rounded_up(best)} ({way} {names[0]} against {names[1]})."
     )
     return EffectCap(model.feature_names[i], names, best, -best, sentence)
+
+
+def _farthest_clipped(model: TableModel, i: int) -> tuple[float, tuple[int, int]]:
+    """Return by how much two outputs of a feature differ at most, and their positions.
+
+    Clipped, they differ by no more than the experts allow, or the lower ends, or the upper ends, whichever is most: if
+    a <= b + d, and the ends of a exceed those of b by at most d, then a exceeds b by at most d after clipping, too.
+    """
+    slots = model.schema.slots(i)
+    best, pair = _farthest(model, model.experts[slots].astype(np.float64))
+    if model.clamps is None:
+        return best, pair
+    ends = np.concatenate([end[slots].astype(np.float64) for end in model.clamps.to_arrays().values()])  # (2 n, O)
+    held = max((best, pair), _widest(ends, ends), key=lambda one: one[0])
+    return min(held, _widest(*_cell_extremes(model, i)), key=lambda one: one[0])
+
+
+def _widest(low: Array, high: Array) -> tuple[float, tuple[int, int]]:
+    """Return the largest difference of two outputs in one row of (row, output), and their positions."""
+    row = int((high.max(axis=1) - low.min(axis=1)).argmax())
+    return float(high[row].max() - low[row].min()), (int(high[row].argmax()), int(low[row].argmin()))
 
 
 def _farthest(model: TableModel, experts: Array) -> tuple[float, tuple[int, int]]:
@@ -124,12 +150,48 @@ def _farthest(model: TableModel, experts: Array) -> tuple[float, tuple[int, int]
     return best, pair
 
 
+def _clipped_extremes(model: TableModel, i: int) -> tuple[Array, Array]:
+    """Return the least and the largest contribution of a feature for any input, (output,) each."""
+    if model.clamps is None:
+        return _extremes(model, model.experts[model.schema.slots(i)])
+    floor, ceiling = _cell_extremes(model, i)
+    return floor.min(axis=0), ceiling.max(axis=0)
+
+
+def _cell_extremes(model: TableModel, i: int) -> tuple[Array, Array]:
+    """Return the least and the largest contribution from every slot to the next, (slot, output) each."""
+    slots, feature = model.schema.slots(i), model.schema.features[i]
+    if model.clamps is None:
+        raise TypeError("A model without clamps has its extremes at the slots.")
+    experts = model.experts[slots].astype(np.float64)
+    least, most = (bound.mean(axis=-1) for bound in model.routing.bounds(experts, axis=1))
+    lower, upper = (end[slots].astype(np.float64) for end in (model.clamps.lower, model.clamps.upper))
+    at = np.arange(len(experts))
+    following = at + (at < feature.n_values - 1) if isinstance(feature, Number) else at
+
+    def low(values: Array) -> Array:
+        return np.minimum(values, values[following])
+
+    def high(values: Array) -> Array:
+        return np.maximum(values, values[following])
+
+    slack = _slack(model, np.concatenate([experts.ravel(), lower.ravel(), upper.ravel()]))
+    floor = np.minimum(np.maximum(low(least), low(lower)), low(upper))
+    ceiling = np.maximum(np.minimum(high(most), high(upper)), high(lower))
+    return floor - slack, ceiling + slack
+
+
 def _extremes(model: TableModel, experts: Array) -> tuple[Array, Array]:
     """Return minimum and maximum over the slots, (output,) each, widened by the rounding error of the tables."""
     experts = experts.astype(np.float64)
     least, most = model.routing.bounds(experts, axis=1)  # (slot, O, M)
-    slack = 8 * np.finfo(model.experts.dtype).eps * np.abs(experts).max(initial=0.0)
+    slack = _slack(model, experts)
     return least.mean(axis=-1).min(axis=0) - slack, most.mean(axis=-1).max(axis=0) + slack
+
+
+def _slack(model: TableModel, values: Array) -> float:
+    """Return the rounding error of tables with these numbers."""
+    return float(8 * np.finfo(model.experts.dtype).eps * np.abs(values).max(initial=0.0))
 
 
 def _score_name(model: TableModel, output: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from nae._words import counted
-from nae.certificates import Pair, Tables, attack
+from nae.certificates import Pair, Tables, attack, tables_of
 from nae.encoding.schema import Category
 from nae.errors import ConfigError, UserError
 from nae.explanation.inputs import rounded_up, shown_value, values_on
@@ -172,7 +172,7 @@ def certify(
     outputs = scores_of(model, output, is_score=any(one.kind in ("monotone", "max effect") for one in statements))
     found = []
     for one in outputs:
-        tables = Tables.of(model, one.direction)
+        tables = tables_of(model, one.direction)
         found += [_decide(tables, one, statement) for statement in statements]
     return Certificates(tuple(found))
 

@@ -6,6 +6,9 @@ feature j moves the logits by its centred gate term. The part of j is this term 
 contribution along the path. The parts sum to ``c_i`` minus the reference contribution. The difference between
 ``E[c_i | x_i]`` and the reference depends on the value ``x_i`` alone. It is subtracted from the parts in fixed shares,
 so that they sum to the shift.
+
+Gradients are those of the contributions without clamps. Where a clamp holds a contribution or its reference back, the
+difference is divided among the parts by their size.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,8 +55,8 @@ def raw_parts(gate: MeanGate, cells: Cells) -> tuple[Array, Array, Array]:
         (row, feature, output), the contributions under the mean gate.
     """
     model = gate.model
-    values = member_contributions(model, cells).mean(axis=-1)
-    reference = gate.contributions(cells).mean(axis=-1, dtype=np.float64)
+    values = model.clip(member_contributions(model, cells).mean(axis=-1), cells)
+    reference = model.clip(gate.contributions(cells).mean(axis=-1, dtype=np.float64), cells)
     slopes = _hidden_slopes(gate, cells)  # (B, F, H, O, M)
     parts = _dot_terms(model, slopes, gate.centred_terms(cells))
     diagonal = np.arange(model.n_features)

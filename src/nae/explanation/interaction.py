@@ -142,8 +142,18 @@ class _Isolated:
                 )
                 rows = logits.reshape(-1, self.model.n_experts, 1, self.model.n_members)
                 weights = self.model.routing.weights(rows).reshape(*logits.shape[:-1], 1, self.model.n_members)
-                out[at] += (weights * experts).sum(axis=-3).mean(axis=-1)
+                out[at] += self._clipped((weights * experts).sum(axis=-3).mean(axis=-1), at)
         return out / len(others)
+
+    def _clipped(self, values: Array, at: int) -> Array:
+        """Return the contributions of one feature over the grid, (value, value[, value], output), within the clamps.
+
+        Those of the isolation 'paper' are not the model's contributions, so no clamp holds for them.
+        """
+        if self.model.clamps is None or self.isolation == "paper":
+            return values
+        lower, upper = (self._along(end[:, 0], at) for end in self.model.clamps.at(self.lines[at]))
+        return np.asarray(np.minimum(np.maximum(values, lower), upper))
 
     def _logits(self, at: int, held: Array) -> Array:
         """Return the logits of one feature over the grid, (value, value[, value], expert, member)."""

@@ -11,7 +11,10 @@ __all__ = ["agreement", "member_contributions"]
 
 
 def member_contributions(model: TableModel, cells: Cells) -> Array:
-    """Return the contributions of every single member, (row, feature, output, member)."""
+    """Return the contributions of every single member, (row, feature, output, member), without clamps.
+
+    Clamps hold for the mean over the members.
+    """
     out = np.empty((len(cells), model.n_features, model.n_outputs, model.n_members))
     for rows, part in model.iterate(cells):
         experts = interpolate(model.experts, part)  # (B, F, K, O, M)

@@ -39,6 +39,8 @@ def mean_effects(gate: MeanGate, cells: Cells, values: Array, weights: Array) ->
     """
     schema = gate.model.schema
     curve = gate.slot_effects().mean(axis=-1)
+    if gate.model.clamps is not None:
+        curve = gate.model.clamps.clip_slots(curve)
     if not has_context(gate.model):
         return np.asarray(curve)
     rest = slot_means(cells, weights, values - interpolate(curve, cells), schema.n_slots)

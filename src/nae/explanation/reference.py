@@ -106,7 +106,10 @@ class MeanGate:
         return out
 
     def contributions(self, cells: Cells) -> Array:
-        """Return the contributions under the reference logits, by member: (row, feature, output, member)."""
+        """Return the contributions under the reference logits, by member: (row, feature, output, member).
+
+        Clamps are left out, because they hold for the mean over the members.
+        """
         experts = interpolate(self.model.experts, cells)  # (B, F, K, O, M)
         if self.model.n_experts == 1:
             return np.asarray(experts[:, :, 0])
@@ -114,7 +117,7 @@ class MeanGate:
         return np.asarray(np.einsum("bfkom,bkfm->bfom", experts, weights))
 
     def slot_effects(self) -> Array:
-        """Return the reference contribution at every slot, by member: (slot, output, member)."""
+        """Return the reference contribution at every slot, by member: (slot, output, member), without clamps."""
         model = self.model
         visited = all_slots(model)
         out = np.empty((model.schema.n_slots, model.n_outputs, model.n_members))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.tables.lowered import Mix, OneExpert, Step
+from nae.tables.lowered import Clip, Mix, OneExpert, Step
 from nae.tables.routing import EqualRouting, Routing, SoftmaxRouting
 from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms, Terms
 
@@ -156,6 +156,30 @@ def _mix(step: Mix, given: Emitted, out: str) -> Emitted:
     return Emitted("", "", code, (tables, bound))
 
 
+def _clip(step: Clip, given: Emitted, out: str) -> Emitted:
+    """Keep contributions and bounds within the range at their cell."""
+    code = """
+    for (i = 0; i < F; i++)
+        for (o = 0; o < O; o++) {
+            double low = clamp_lower[slot[i]][o], high = clamp_upper[slot[i]][o];
+            low += part[i] * (clamp_lower[up[i]][o] - low);
+            high += part[i] * (clamp_upper[up[i]][o] - high);
+            clip(&result->contribution[i][o], low, high);
+            clip(&result->lower[i][o], low, high);
+            clip(&result->upper[i][o], low, high);
+        }"""
+    return Emitted(
+        "", "", code, (array("clamp_lower", step.lower, "[O]"), array("clamp_upper", step.upper, "[O]"), _CLIP)
+    )
+
+
+_CLIP = """
+static void clip(double *value, double low, double high)
+{
+    if (*value < low) *value = low;
+    if (*value > high) *value = high;
+}
+"""
 _BOUND = """
 static void bound(const double *values, double *lower, double *upper)
 {
@@ -191,5 +215,6 @@ EMITTERS: dict[type[Step], Callable[[Any, Emitted, str], Emitted]] = {
     EqualRouting: partial(_share, raised="1"),
     OneExpert: _one_expert,
     Mix: _mix,
+    Clip: _clip,
 }
 """Every step in C, given the step before it and the name for a new array."""

@@ -17,7 +17,7 @@ from nae._typing import Array
 from nae.encoding.schema import Category, Number
 from nae.errors import UserError
 from nae.export.source import lowered, require_unicode, scaled_spans
-from nae.tables.lowered import Lowered, Mix, OneExpert, Step
+from nae.tables.lowered import Clip, Lowered, Mix, OneExpert, Step
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 
@@ -214,6 +214,12 @@ class _Builder:
         least, most = (self._member_mean(value) for value in self._extremes(experts, step.n_extreme))
         return contributions, self.node("Min", least, contributions), self.node("Max", most, contributions)
 
+    def clip(self, step: Clip, *values: str) -> tuple[str, ...]:
+        """Return contributions and bounds within the range at their cells, (B, F, O) each."""
+        ends = (self.node("Concat", *self._at_cells(table), axis=1) for table in (step.lower, step.upper))
+        lower, upper = (self.node("Cast", end, to=self.types.DOUBLE) for end in ends)
+        return tuple(self.node("Min", self.node("Max", value, lower), upper) for value in values)
+
     def _extremes(self, experts: str, n: int) -> tuple[str, str]:
         """Return the means of the ``n`` smallest and of the ``n`` largest experts, (B, O, F, M) each."""
         if n == 1:
@@ -282,6 +288,7 @@ EMITTERS: dict[type[Step], Callable[..., tuple[str, ...]]] = {
     EqualRouting: _Builder.equal,
     OneExpert: _Builder.one_expert,
     Mix: _Builder.mix,
+    Clip: _Builder.clip,
 }
 """Every step in ONNX, given the names of the values that the step before it computes."""
 _LINKS: dict[str, Callable[[_Builder], tuple[str, int]]] = {

@@ -55,7 +55,8 @@ def to_sql(model: Any, *, table: str = "rows", key: str = "id", prefix: str = "n
     tables = [_schema_tables(found, prefix), *(made for step in steps for made in step.tables)]
     tables.append(make_table(f"{prefix}_outputs", "output INTEGER, name VARCHAR, value DOUBLE", _output_rows(found)))
     query = [_inputs(found, table, key), _cells(prefix), *(line for step in steps for line in step.query)]
-    return SqlText("\n".join(tables), "WITH " + ",\n".join([*query, _scores(prefix)]) + _last(found, prefix, key))
+    query.append(_scores(prefix, steps[-1].name))
+    return SqlText("\n".join(tables), "WITH " + ",\n".join(query) + _last(found, prefix, key, steps[-1].name))
 
 
 def write_sql(
@@ -173,19 +174,19 @@ cells AS (
 )"""
 
 
-def _scores(prefix: str) -> str:
+def _scores(prefix: str, contributions: str) -> str:
     return f"""scores AS (
   SELECT c.id, c.output, SUM(c.contribution) + ANY_VALUE(o.value) AS score, ANY_VALUE(o.name) AS name
-  FROM contributions c JOIN {quoted(prefix + "_outputs")} o USING (output) GROUP BY c.id, c.output
+  FROM {contributions} c JOIN {quoted(prefix + "_outputs")} o USING (output) GROUP BY c.id, c.output
 )"""
 
 
-def _last(model: Lowered, prefix: str, key: str) -> str:
+def _last(model: Lowered, prefix: str, key: str, contributions: str) -> str:
     prediction, source = _LINKS[model.link.name]
     return f"""
 SELECT c.id AS {quoted(key)}, s.name AS output, f.name AS feature, c.contribution, c.lower, c.upper, s.score,
   {prediction} AS prediction
-FROM contributions c JOIN {source} s USING (id, output) JOIN {quoted(prefix + "_features")} f USING (feature)
+FROM {contributions} c JOIN {source} s USING (id, output) JOIN {quoted(prefix + "_features")} f USING (feature)
 ORDER BY c.id, c.output, c.feature
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import AnyArray
-from nae.tables.lowered import Lowered, Mix, OneExpert, Step
+from nae.tables.lowered import Clip, Lowered, Mix, OneExpert, Step
 from nae.tables.routing import EqualRouting, Routing, SoftmaxRouting
 from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms, Terms
 
@@ -173,6 +173,24 @@ def _mix(step: Mix, given: Emitted, context: Context) -> Emitted:
     return Emitted("contributions", query, (_slot_table(f"{context.prefix}_experts", by_unit),))
 
 
+def _clip(step: Clip, given: Emitted, context: Context) -> Emitted:
+    """Keep contributions and bounds within the range at their cell; the two ends stand as two members of a table."""
+    inside = ", ".join(f"LEAST(GREATEST(c.{name}, r.low), r.high) AS {name}" for name in _BOUNDED)
+    query = (
+        f"""ranges AS (
+  SELECT c.id, c.feature, l.unit AS output, l.value + c.part * l.step AS low, u.value + c.part * u.step AS high
+  FROM cells c JOIN {context.table("clamps")} l ON l.slot = c.slot AND l.member = 0
+  JOIN {context.table("clamps")} u ON u.slot = c.slot AND u.member = 1 AND u.unit = l.unit
+)""",
+        f"""clipped AS (
+  SELECT c.id, c.feature, c.output, {inside} FROM {given.name} c JOIN ranges r USING (id, feature, output)
+)""",
+    )
+    ends = np.stack([step.lower, step.upper], axis=-1)
+    return Emitted("clipped", query, (_slot_table(f"{context.prefix}_clamps", ends),))
+
+
+_BOUNDED = ("contribution", "lower", "upper")
 EMITTERS: dict[type[Step], Callable[[Any, Emitted, Context], Emitted]] = {
     SumTerms: _sum_terms,
     OwnTerms: _own_terms,
@@ -182,5 +200,6 @@ EMITTERS: dict[type[Step], Callable[[Any, Emitted, Context], Emitted]] = {
     EqualRouting: partial(_share, raised="1.0"),
     OneExpert: _one_expert,
     Mix: _mix,
+    Clip: _clip,
 }
 """Every step in SQL, given the step before it."""

@@ -86,7 +86,8 @@ def _size(model: TableModel, n_members: int, *, bytes_each: int) -> int:
 def _tables(model: TableModel) -> dict[str, Array]:
     """Return the tables that the steps of the model read, by their names in a model file."""
     gate = {f"gate.{name}": array for name, array in model.gate.arrays.items()}
-    return {"experts": model.experts, **gate}
+    clamps = {} if model.clamps is None else model.clamps.to_arrays()
+    return {"experts": model.experts, **gate, **{f"clamps.{name}": array for name, array in clamps.items()}}
 
 
 def _thin(model: TableModel, stride: int) -> TableModel:

@@ -96,7 +96,7 @@ class Explains:
             Two or three names. The first two are the axes of a map, which is drawn at a few values of the third.
         isolation
             'mean' holds the gate terms of all other features at their mean over the training rows. 'paper' keeps only
-            the terms of the other named features, without the bias and the feature's own term.
+            the terms of the other named features, without the bias and the feature's own term, and without clamps.
         resolution
             Number of values along the axis of a number.
         X

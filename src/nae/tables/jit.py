@@ -323,6 +323,19 @@ def _block(cells, start, n_rows, tables, shape, rule, exp, values, lower, upper)
             _add_row(cells, start + r, experts[g], own, rule, exp, room, out)
 
 
+@_inner()
+def _clip(cells, row, clamps, out):  # type: ignore[no-untyped-def]
+    """Keep the contributions of a row (F, O), or their bounds, within the clamps (T + 1, ends of every output)."""
+    slot, fraction = cells
+    n_outputs = out.shape[1]
+    for f in range(len(out)):
+        low, high, part = clamps[slot[f, row]], clamps[slot[f, row] + 1], fraction[f, row]
+        for o in range(n_outputs):
+            p = n_outputs + o
+            least, most = low[o] + part * (high[o] - low[o]), low[p] + part * (high[p] - low[p])
+            out[f, o] = min(max(out[f, o], least), most)
+
+
 @njit(nogil=True, error_model="numpy")
 def evaluate(cells, tables, shape, rule, exp, out):  # type: ignore[no-untyped-def]
     """Compute the scores of all rows, and contributions and bounds if there is room for them.
@@ -341,10 +354,17 @@ def evaluate(cells, tables, shape, rule, exp, out):  # type: ignore[no-untyped-d
             for f in range(n_features):
                 for o in range(score.shape[1]):
                     own[r, f, o] /= n_members
-                    score[start + r, o] += own[r, f, o]
                     if len(lower):
                         least[r, f, o] = min(least[r, f, o] / n_members, own[r, f, o])
                         most[r, f, o] = max(most[r, f, o] / n_members, own[r, f, o])
+            if len(tables[5]):
+                _clip(cells, start + r, tables[5], own[r])
+                if len(lower):
+                    _clip(cells, start + r, tables[5], least[r])
+                    _clip(cells, start + r, tables[5], most[r])
+            for f in range(n_features):
+                for o in range(score.shape[1]):
+                    score[start + r, o] += own[r, f, o]
 
 
 @_inner()

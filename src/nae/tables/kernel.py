@@ -13,13 +13,13 @@ from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns, numbers
 from nae.encoding.schema import Number, Schema
-from nae.tables.lowered import Lowered, Mix, OneExpert, Step
+from nae.tables.lowered import Clip, Lowered, Mix, OneExpert, Step
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 
 __all__ = ["LAYOUTS", "Evaluated", "Kernel", "Rule", "make_kernel"]
 
-Tables: TypeAlias = tuple[Array, Array, Array, Array, Array]
+Tables: TypeAlias = tuple[Array, Array, Array, Array, Array, Array]
 
 _PER_THREAD = 256  # rows that make another thread worthwhile
 
@@ -50,7 +50,7 @@ class Evaluated:
 class Kernel:
     """The tables of a model in the layout of the compiled functions; see :func:`make_kernel`."""
 
-    tables: Tables  # experts (group, T + 1, .), terms (T + 1, .), bias, mix, mix bias
+    tables: Tables  # experts (group, T + 1, .), terms (T + 1, .), bias, mix, mix bias, clamps (T + 1, .)
     shape: tuple[int, int, int, int]  # groups of members, members of a group, experts, outputs
     rule: Rule
     intercept: Array
@@ -133,21 +133,23 @@ class _Layout:
     bias: Array
     mix: Array  # (member, ., logit)
     mix_bias: Array  # (member, logit)
+    clamps: Array  # (slot, ends of every output); no slots where there are none
     rule: Rule
 
     @classmethod
     def empty(cls, model: Lowered) -> Self:
         n_slots, n_lanes = model.schema.n_slots, model.n_features * model.n_members
-        shapes: tuple[tuple[int, ...], ...] = ((1, 0, 0), (n_slots, 0), (n_lanes,), (1, 0, 0), (1, 0))
-        experts, terms, bias, mix, mix_bias = (np.zeros(shape, model.dtype) for shape in shapes)
-        return cls(experts, terms, bias, mix, mix_bias, Rule())
+        shapes: tuple[tuple[int, ...], ...] = ((1, 0, 0), (n_slots, 0), (n_lanes,), (1, 0, 0), (1, 0), (0, 0))
+        experts, terms, bias, mix, mix_bias, clamps = (np.zeros(shape, model.dtype) for shape in shapes)
+        return cls(experts, terms, bias, mix, mix_bias, clamps, Rule())
 
     @property
     def tables(self) -> Tables:
         # A slot beyond the last one: what follows a slot is read even where it has no share.
         experts = _own(np.pad(self.experts, ((0, 0), (0, 1), (0, 0))))
         terms = _own(np.pad(self.terms.reshape(len(self.terms), -1), ((0, 1), (0, 0))))
-        return experts, terms, _own(self.bias).reshape(-1), self.mix, self.mix_bias
+        clamps = _own(np.pad(self.clamps, ((0, min(len(self.clamps), 1)), (0, 0))))
+        return experts, terms, _own(self.bias).reshape(-1), self.mix, self.mix_bias, clamps
 
     def having(self, rule: Rule, **tables: Array) -> Self:
         """Return the layout with another rule, and more tables."""
@@ -175,6 +177,10 @@ def _lay_out_experts(layout: _Layout, step: Mix) -> _Layout:
     return layout.having(layout.rule._replace(n_extreme=step.n_extreme), experts=experts)
 
 
+def _lay_out_clamps(layout: _Layout, step: Clip) -> _Layout:
+    return layout.having(layout.rule, clamps=np.concatenate([step.lower, step.upper], axis=1))
+
+
 LAYOUTS: dict[type[Step], Callable[[_Layout, Any], _Layout]] = {
     SumTerms: lambda layout, step: layout.having(layout.rule._replace(has_sums=True), terms=step.terms, bias=step.bias),
     OwnTerms: lambda layout, step: layout.having(
@@ -186,6 +192,7 @@ LAYOUTS: dict[type[Step], Callable[[_Layout, Any], _Layout]] = {
     EqualRouting: lambda layout, step: layout.having(layout.rule._replace(n_active=step.n_active, is_equal=True)),
     OneExpert: lambda layout, step: layout,  # its logit is 0, so its weight is 1
     Mix: _lay_out_experts,
+    Clip: _lay_out_clamps,
 }
 """How every step gets into the layout."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from nae.tables.lowered import Lowered, Mix, OneExpert, Step
+from nae.tables.lowered import Clip, Lowered, Mix, OneExpert, Step
 from nae.tables.routing import EqualRouting, SoftmaxRouting
 from nae.tables.steps import Multiply, OwnTerms, Rectify, SumTerms
 
@@ -19,6 +19,7 @@ EMITTERS: dict[type[Step], Callable[[Any], dict[str, Any]]] = {
     EqualRouting: lambda step: {"kind": "equal", "n_active": step.n_active},
     OneExpert: lambda step: {"kind": "one_expert"},
     Mix: lambda step: {"kind": "mix", "experts": "experts", "n_extreme": step.n_extreme},
+    Clip: lambda step: {"kind": "clip", "lower": "clamps.lower", "upper": "clamps.upper"},
 }
 """Every step as JSON values. An array is given by its name in the model file."""
 

@@ -6,6 +6,7 @@ The steps lead from the cells of a row to its contributions:
 2. A routing, which turns the logits into weights; see :mod:`nae.tables.routing`. Where there is only one expert,
    :class:`OneExpert` stands for gate and routing.
 3. :class:`Mix`, from weights to contributions and bounds.
+4. :class:`Clip`, which keeps contributions and bounds within the clamps, where the model has clamps.
 
 Every evaluator outside of numpy (the compiled kernel, C, ONNX, SQL, the page) has one table from the type of a step to
 the function that carries it out. A new kind of step is thus a class, and a line in each of these tables.
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from nae.tables.model import TableModel
 
-__all__ = ["STEPS", "Lowered", "Mix", "OneExpert", "Step", "lower"]
+__all__ = ["STEPS", "Clip", "Lowered", "Mix", "OneExpert", "Step", "lower"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,15 @@ class Mix:
     n_extreme: int
 
 
-Step: TypeAlias = Terms | Change | Routing | OneExpert | Mix
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """Keep contributions and their bounds within the range at their cell: first raised to the lower end, then cut."""
+
+    lower: Array  # (slot, output)
+    upper: Array  # (slot, output)
+
+
+Step: TypeAlias = Terms | Change | Routing | OneExpert | Mix | Clip
 
 STEPS: tuple[type[Step], ...] = (
     SumTerms,
@@ -57,6 +66,7 @@ STEPS: tuple[type[Step], ...] = (
     EqualRouting,
     OneExpert,
     Mix,
+    Clip,
 )
 """Every type of step that a model can have."""
 
@@ -90,9 +100,11 @@ class Lowered:
 def lower(model: "TableModel") -> Lowered:
     """Return a model as steps."""
     weights: tuple[Step, ...] = (model.gate.first, *model.gate.changes, model.routing)
+    mix = (Mix(model.experts, model.routing.n_extreme),)
+    clip = () if model.clamps is None else (Clip(model.clamps.lower, model.clamps.upper),)
     return Lowered(
         schema=model.schema,
-        steps=(*(weights if model.n_experts > 1 else (OneExpert(),)), Mix(model.experts, model.routing.n_extreme)),
+        steps=(*(weights if model.n_experts > 1 else (OneExpert(),)), *mix, *clip),
         intercept=model.intercept,
         link=model.link,
         outputs=model.outputs,

@@ -224,7 +224,7 @@ class TableModel(Explains):
                 experts.transpose(2, 0, 1, 3, 4)
             )  # numpy reduces the first axis much faster
             least, most = self.routing.bounds(by_expert, axis=0)  # (B, F, O, M)
-            lower[rows], upper[rows] = (self._clip(bound.mean(axis=-1), part) for bound in (least, most))
+            lower[rows], upper[rows] = (self.clip(bound.mean(axis=-1), part) for bound in (least, most))
             if with_experts:
                 kept.append((experts.transpose(0, 1, 4, 2, 3), routing.transpose(0, 1, 3, 2)))
         # The mean of equal numbers may differ from them in the last digit. Then the bound moves, not the contribution.
@@ -293,7 +293,7 @@ class TableModel(Explains):
         experts = interpolate(self.experts, cells)
         if self.n_experts == 1:
             routing = np.ones((len(cells), self.n_features, 1, self.n_members), dtype=experts.dtype)
-            return self._clip(experts[:, :, 0].mean(axis=-1), cells), experts, routing
+            return self.clip(experts[:, :, 0].mean(axis=-1), cells), experts, routing
         routing = self.routing.weights(self.gate.logits(cells))
         routing = np.ascontiguousarray(routing.transpose(0, 2, 1, 3))
         if self.n_outputs == 1:  # numpy computes one long sum much faster
@@ -302,10 +302,10 @@ class TableModel(Explains):
         else:
             values = np.einsum("bfkom,bfkm->bfo", experts, routing)
         values /= self.n_members
-        return self._clip(values, cells), experts, routing
+        return self.clip(values, cells), experts, routing
 
-    def _clip(self, values: Array, cells: Cells) -> Array:
-        """Return contributions or their bounds, (row, feature, output), within the clamps."""
+    def clip(self, values: Array, cells: Cells) -> Array:
+        """Return contributions or their bounds, (row, feature, output), within the clamps; as they are without any."""
         return np.asarray(values) if self.clamps is None else self.clamps.clip(values, cells)
 
     def contribute(self, cells: Cells) -> Array:
