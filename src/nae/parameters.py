@@ -402,6 +402,37 @@ class Parameters(Table):
         "{'auto', 'cpu', 'cuda'}",
         "Where to train. 'auto' takes a GPU if it is faster.",
     ] = "auto"
+    monotonic_cst: Annotated[
+        Any,
+        "dict, array or None",
+        """Features that never lower or never raise the score, whatever the others are: 1 or 'increasing', -1 or
+        'decreasing', 0 for no constraint; by name, or one per feature. Missing values are outside of the order. For two
+        classes, the score is that of the class that the model speaks for.""",
+    ] = None
+    interaction_cst: Annotated[
+        Any,
+        "{'pairwise', 'no_interactions'}, list of groups, dict or None",
+        """Which features may change how which others count. Features interact only with those of a group that they
+        share; those in no group form one more. With a dict such as ``{'sex': {'changes': [], 'changed_by': []}}``, a
+        feature changes only the first list and is changed only by the second.""",
+    ] = None
+    max_effect: Annotated[
+        Any,
+        "dict or None",
+        """The most that a feature alone moves the score, by name. It is in units of the score; with a log link also a
+        factor, such as 'x1.05' or '5%'. Such a feature changes how no other one counts.""",
+    ] = None
+    convex: Annotated[
+        Any,
+        "list or None",
+        """Features whose effect has a growing slope between the first and the last knot. They change how no other
+        feature counts.""",
+    ] = None
+    concave: Annotated[
+        Any,
+        "list or None",
+        "Features whose effect has a falling slope, like ``convex``.",
+    ] = None
     engine: Annotated[
         EngineName,
         _words(EngineName),

@@ -18,7 +18,17 @@ GROUPS = {
         "datasets",
     ),
     "The model": ("tables", "quality", "certificates", "explanation", "metrics", "card"),
-    "Learning": ("native", "network", "scanning", "training", "engines", "estimators", "tuning", "scale"),
+    "Learning": (
+        "native",
+        "network",
+        "constraints",
+        "scanning",
+        "training",
+        "engines",
+        "estimators",
+        "tuning",
+        "scale",
+    ),
     "Showing and handing on": ("plots", "interop", "export", "report", "serving"),
     "The command line": ("cli",),
 }

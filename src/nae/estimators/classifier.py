@@ -106,6 +106,11 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         random_state: Any = None,
         n_jobs: int | None = None,
         device: Device = "auto",
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        max_effect: Any = None,
+        convex: Any = None,
+        concave: Any = None,
         engine: EngineName = "auto",
     ) -> None:
         self._store(locals())

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from nae._typing import BoolArray
+from nae.constraints import make_forms
 from nae.encoding import Cells, Feature, Number
 from nae.engines import make_engine
 from nae.errors import DataError
+from nae.estimators.constrained import score_of
 from nae.estimators.given import State
 from nae.estimators.prepared import Prepared
 from nae.estimators.threads import one_blas_thread, read_threads
 from nae.explanation.statistics import remember
 from nae.links import link_named
-from nae.network import START, Network, draw_network
+from nae.network import START, Forms, Network, draw_network
 from nae.tables.model import TableModel
 from nae.training import History, Job, train
 from nae.training.assemble import Scale, assemble, padded_slots
@@ -90,10 +92,20 @@ def _make_network(prepared: Prepared, random: np.random.Generator, *, has_start:
         random=random,
         dtype=settings.dtype,
         constant=np.array([feature.is_constant for feature in prepared.schema.features]),
+        forms=_forms(prepared),
     )
     if prepared.state is not None:
         return _with_state(network, prepared.state)
     return _begin(network, prepared) if settings.has_start and has_start else network
+
+
+def _forms(prepared: Prepared) -> Forms | None:
+    """Return the forms under which the network keeps what the fit promises."""
+    if prepared.constraints is None:
+        return None
+    n_slots = prepared.inputs.shape[1]
+    score = score_of(prepared.task)
+    return make_forms(prepared.constraints, prepared.schema, prepared.settings.network, score, n_slots)
 
 
 def _tabulate(network: Network, prepared: Prepared) -> TableModel:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from nae._typing import AnyArray
 from nae._warnings import warn
@@ -15,6 +16,7 @@ from nae.estimators.reading import Expected, read_callbacks
 from nae.estimators.threads import one_blas_thread
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
+from nae.tables.promises import mirrored_promises
 from nae.tables.summary import AdditivityEntry, TrainingSummary
 from nae.training import History
 from nae.training.balance import balance
@@ -110,6 +112,7 @@ def _summarise(given: Given, prepared: Prepared, fitted: Fitted) -> TrainingSumm
     origin, history, asked = prepared.origin, fitted.history, given.parameters.additivity
     return replace(
         prepared.task.summary,
+        constraints=_promises(prepared),
         estimator=given.owner,
         n_epochs=len(history),
         best_epoch=history.best_epoch,
@@ -128,8 +131,16 @@ def _summarise(given: Given, prepared: Prepared, fitted: Fitted) -> TrainingSumm
         n_unknown_rows=origin.n_unknown_rows,
         intercept_shift=fitted.model.training.intercept_shift,
         additivity=_check_dial(fitted.model, asked) if isinstance(asked, float) else None,
-        constraints={"ordered": True} if prepared.task.loss.levels else None,
     )
+
+
+def _promises(prepared: Prepared) -> dict[str, Any] | None:
+    """Return what the fit promises about the score that training learns."""
+    asked = prepared.constraints
+    promises = {} if asked is None else asked.promises(prepared.schema.names)
+    if prepared.task.loss.levels:
+        promises["ordered"] = True
+    return (mirrored_promises(promises) if prepared.task.is_mirrored else promises) or None
 
 
 def _check_dial(model: TableModel, asked: float) -> AdditivityEntry | None:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from nae._typing import Array, IntArray
+from nae.constraints import Constraints
 from nae.encoding import Cells, Schema, build_schema, infer_kinds
 from nae.encoding.beside import read_weight
 from nae.encoding.columns import is_missing
@@ -16,6 +17,7 @@ from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import Kind, check_numbers, rounded_numbers
 from nae.encoding.target import names_of
 from nae.engines import Place, choose_place, estimate_work
+from nae.estimators.constrained import constrain
 from nae.estimators.given import Given, State
 from nae.estimators.reading import (
     Expected,
@@ -81,6 +83,8 @@ class Prepared:
     place: Place
     seed: int
     origin: Origin
+    constraints: Constraints | None = None
+    """What the fit promises; None if nothing."""
     state: State | None = None
     """The network that a warm start goes on with."""
     slot_weight: Array | None = None
@@ -111,6 +115,7 @@ def prepare_table(given: Given) -> Prepared:
         settings = settings.unvalidated()
     seed = given.draw_seed()
     schema = _schema(table, training) if before is None else before.model.schema
+    settings, constraints = constrain(given.parameters, settings, schema, task)
     random = np.random.default_rng(seed)
     encoder = ENCODERS[settings.network.encoder]
     inputs = encoder.make_inputs(schema, training.columns, n_ramps=settings.n_ramps, random=random)
@@ -144,6 +149,7 @@ def prepare_table(given: Given) -> Prepared:
         place,
         seed,
         origin,
+        constraints,
         None if before is None else before.state,
         is_split=given.eval_set is None,
     )

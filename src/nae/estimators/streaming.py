@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from nae._typing import AnyArray, Array, IntArray
+from nae.constraints import Constraints
 from nae.encoding import Category, Cells, Columns, Schema
 from nae.encoding.fingerprint import Fingerprint
 from nae.errors import ConfigError, DataError
+from nae.estimators.constrained import constrain
 from nae.estimators.given import Given
 from nae.estimators.prepared import Origin, Prepared, place_fit, to_training_rows
 from nae.estimators.reading import Expected, content_folds, random_folds, random_rows, warn_of_names, warn_of_rounding
@@ -82,7 +84,8 @@ def _make_plan(given: Given, workers: Workers, schema: Schema | None) -> "_Plan"
         warn_of_names(known, [survey.n_rows] * len(known))
         warn_of_rounding({c.name: c.rounded for c in survey.columns if c.rounded is not None})
         schema = schema or own
-    return _Plan(given, found, schema, task, settings, Expected(given.owner, len(names), names), workers)
+    settings, constraints = constrain(parameters, settings, schema, task)
+    return _Plan(given, found, schema, task, settings, constraints, Expected(given.owner, len(names), names), workers)
 
 
 def _finish(plan: "_Plan", writer: "_Writer", validation: TrainingRows | None) -> Prepared:
@@ -108,6 +111,7 @@ def _finish(plan: "_Plan", writer: "_Writer", validation: TrainingRows | None) -
         place,
         plan.given.draw_seed(),
         _origin(plan, writer, n_rows=len(source), n_validation_rows=sum(workers.gather(n_held_out))),
+        plan.constraints,
         None if plan.given.before is None else plan.given.before.state,
         slot_weight,
         is_split=bool(writer.held_out) and writer.is_whole,
@@ -159,6 +163,7 @@ class _Plan:
     schema: Schema
     task: Task
     settings: Settings
+    constraints: Constraints | None
     expected: Expected
     workers: Workers
 

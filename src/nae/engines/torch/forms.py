@@ -81,7 +81,8 @@ class TorchForms(nn.Module):
         by_expert = terms.unflatten(-1, (n_experts, -1))
         if by_expert.shape[-1] == 1:  # a diagonal gate: terms are a feature's own
             allowed = self.allows.diagonal(dim1=1, dim2=2)[:, :, None, None]
-        return (by_expert * allowed.unsqueeze(3)).flatten(-2)
+        masked: Tensor = (by_expert * allowed.unsqueeze(3)).flatten(-2)
+        return masked
 
     def _rise(self, values: Tensor, at: Tensor) -> Tensor:
         """Return values (f, S, ...) whose steps between ordered slots have the sign that the features ask for."""

@@ -1,0 +1,101 @@
+"""From constraints to the forms of a network: the conditions under which each promise holds (docs/guarantees.md)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from nae._typing import Array, BoolArray, IntArray
+from nae.constraints.constraints import Constraints, Score
+from nae.encoding import Number, Schema
+from nae.encoding.schema import Feature
+from nae.network import Forms, NetworkConfig
+
+__all__ = ["make_forms", "needs_logits"]
+
+_ROUNDING = 1e-6  # share of a cap that single precision may need
+_SHARPNESS = 0.3
+_LOGITS = ("additive", "diagonal")  # gates whose terms are logits
+
+
+def needs_logits(constraints: Constraints, n_members: int) -> bool:
+    """Return whether some feature may change some features and not others: blocks of an additive gate are zero."""
+    rows = np.delete(_masks(constraints, n_members), sorted(_isolated(constraints)), axis=1)
+    return not rows.all()
+
+
+def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, score: Score, n_slots: int) -> Forms:
+    """Return the forms of a network with ``n_slots`` slots per feature."""
+    n_ordered = np.array([_count_ordered(feature) for feature in schema.features])
+    rises, bends = (_signs(part, n_ordered) * score.sign for part in (constraints.monotone, constraints.curved))
+    has_full_gate = config.gate in _LOGITS and config.routing == "softmax" and config.n_active == config.n_experts > 1
+    isolated = np.isin(np.arange(len(schema)), sorted(_isolated(constraints)))
+    leads = (rises != 0) & ~isolated & has_full_gate
+    is_silent = (bends != 0) | ((rises != 0) & ~leads)  # changes nothing, itself included
+    allows = _masks(constraints, config.n_members)
+    others = ~np.eye(len(schema), dtype=bool)
+    allows[:, isolated] &= ~others[isolated]  # but perhaps itself
+    allows[:, is_silent] = False
+    if config.gate not in _LOGITS:
+        allows[:, isolated] = False
+    # What a leader changes is sorted, which would break a curve's bend.
+    allows &= ~(leads[:, None] & (bends != 0))
+    is_led = (allows & leads[None, :, None]).any(axis=(0, 1))
+    return Forms(
+        n_ordered=n_ordered,
+        places=_places(schema, n_slots),
+        rises=rises,
+        bends=bends,
+        caps=_caps(constraints, score, len(schema)),
+        is_single=np.isin(np.arange(len(schema)), sorted(constraints.allowed.unchanged)),
+        is_sorted=is_led & (config.n_experts > 1),
+        sorts_outputs=constraints.sorts_outputs,
+        leads=leads,
+        allows=allows,
+        sharpness=_SHARPNESS,
+    )
+
+
+def _masks(constraints: Constraints, n_members: int) -> BoolArray:
+    """Return who may change whom. A feature that nothing changes has one expert in effect: its gate does not matter."""
+    masks = np.array(constraints.allowed.masks(n_members))
+    masks[:, :, sorted(constraints.allowed.unchanged)] = True
+    return masks
+
+
+def _isolated(constraints: Constraints) -> frozenset[int]:
+    """Return the features that change no other one: as asked, or because a cap is a promise about the whole score."""
+    return constraints.allowed.isolated | set(constraints.max_effect) | set(constraints.curved)
+
+
+def _count_ordered(feature: Feature) -> int:
+    return feature.n_values if isinstance(feature, Number) else 1
+
+
+def _signs(given: Mapping[int, int], n_ordered: IntArray) -> IntArray:
+    found = np.zeros(len(n_ordered), dtype=np.int64)
+    for i, sign in given.items():
+        found[i] = sign if n_ordered[i] > 1 else 0
+    return found
+
+
+def _places(schema: Schema, n_slots: int) -> Array:
+    """Return where the slots of numbers lie between the first and the last knot, (F, S)."""
+    places = np.zeros((len(schema), n_slots))
+    for i, feature in enumerate(schema.features):
+        if isinstance(feature, Number) and feature.n_values > 1:
+            half = feature.knots / 2  # the range itself may overflow
+            places[i, : feature.n_values] = (half - half[0]) / (half[-1] - half[0])
+    return places
+
+
+def _caps(constraints: Constraints, score: Score, n_features: int) -> Array:
+    """Return how far experts may be from zero, (F, O), in units of training.
+
+    Two experts are twice as far from each other. For more than two classes, contributions are differences of two
+    outputs.
+    """
+    caps = np.full((n_features, len(score.spread)), np.inf)
+    unit = np.where(score.spread > 0, score.spread, 1.0) * (4 if score.n_classes > 2 else 2)
+    for i, limit in constraints.max_effect.items():
+        caps[i] = limit * (1 - _ROUNDING) / unit
+    return caps
