@@ -1,7 +1,8 @@
 """Upper bounds, for every possible input, of what one feature can do: read off the tables of a model.
 
-This file is meant to be read by an auditor. It needs numpy and the arrays of a :class:`TableModel`, and shares no code
-with training. ``docs/guarantees.md`` has the statements and proofs in words.
+This file is meant to be read by an auditor, and so is ``logits.py``, which says what one feature does to the logits.
+Both need numpy and the arrays of a :class:`TableModel`, and share no code with training.
+``docs/guarantees.md`` has the statements and proofs in words.
 
 The score is w0 + sum_j c_j with c_j = sum_k r_jk o_jk. The weights r_j are the softmax of the logits z_j. Experts o_j
 and gate terms are linear between the knots of one feature. Three facts carry every bound:
@@ -20,8 +21,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from nae._typing import Array, BoolArray, IntArray
-from nae.encoding.cells import Cells
+from nae._typing import Array, IntArray
+from nae.certificates.logits import Logits
 from nae.encoding.schema import Number
 from nae.tables.lowered import Mix, OneExpert, lower
 from nae.tables.model import TableModel
@@ -101,6 +102,11 @@ class Tables:
             n_terms = 2 * n_features + gate.terms.shape[1] + 8
             error += n_terms * float(np.max(logits)) * float(self.room.mean(axis=-1).sum()) / 2
         return self.eps * error
+
+    @cached_property
+    def logits(self) -> Logits:
+        """What the gate makes of a change of one feature."""
+        return Logits(self.model, self.reachable)
 
     @cached_property
     def is_fixed(self) -> bool:
@@ -196,13 +202,12 @@ class Tables:
             return own
         if self.is_fixed:
             return np.asarray(own.mean(axis=1, keepdims=True))
-        anywhere = Cells(np.array([[slot[0] for slot in self.reachable]]), np.zeros((1, self.model.n_features)))
-        weights = self.model.routing.weights(self.model.gate.logits(anywhere))[0, :, feature]
+        weights = self.model.routing.weights(self.logits.anywhere())[0, :, feature]
         return np.asarray((own * weights).sum(axis=1, keepdims=True))
 
     def _gate_loss(self, feature: int, knots: IntArray, own: Array) -> Array:
         """Return the most that every contribution loses to the gate, from knot to knot, (n - 1, F, M): fact 2."""
-        rise, fall, sway = self._moves(knots, feature)
+        rise, fall, sway = self.logits.steps(feature, knots, self.order)
         far = own.max(axis=1) - own.min(axis=1)
         room = np.repeat(self.room[None], len(knots) - 1, axis=0)
         room[:, feature] = np.maximum(far[1:], far[:-1])
@@ -211,83 +216,15 @@ class Tables:
             return np.asarray(np.where(is_safe, 0.0, np.inf))
         return np.asarray(np.minimum(fall * room + rise * self.disorder, sway * room) / 4)
 
-    def _moves(self, knots: IntArray, feature: int) -> tuple[Array, Array, Array]:
-        """Return how a step from knot to knot changes the logits of all features, (n - 1, F, M) each.
-
-        The experts are in their order. The differences of neighbouring logits rise by a sum of at most ``rise`` and
-        fall by at most ``fall``; no two logits change their difference by more than ``sway``.
-        """
-        gate, n = self.model.gate, len(knots) - 1
-        n_experts, n_features, n_members = self.order.shape
-        moved = np.diff(self._terms(knots, np.arange(n_features)), axis=0)
-        if gate.mix is None:
-            logits = self._logits(moved, feature, np.arange(n_features))
-            step = np.diff(np.take_along_axis(logits, self.order[None], axis=1), axis=1)
-        else:
-            mix = gate.mix.reshape(n_members, -1, n_experts, n_features)
-            mix = np.diff(np.take_along_axis(mix, self.order.transpose(2, 0, 1)[:, None], axis=2), axis=2)
-            if not gate.is_additive:
-                up, down = np.maximum(mix, 0.0).sum(axis=2), np.maximum(-mix, 0.0).sum(axis=2)  # (M, H, F)
-                more, less = (np.maximum(part, 0.0).transpose(2, 0, 1) for part in (moved, -moved))  # (M, n, H)
-                rise, fall = (part.transpose(1, 2, 0) for part in (more @ up + less @ down, more @ down + less @ up))
-                return rise, fall, np.einsum("nhm,mhf->nfm", np.abs(moved), self._ranges)
-            flat = moved.transpose(2, 0, 1) @ mix.reshape(n_members, mix.shape[1], -1)
-            step = flat.transpose(1, 2, 0).reshape(n, n_experts - 1, n_features, n_members)
-        level = np.concatenate([np.zeros_like(step[:, :1]), np.cumsum(step, axis=1)], axis=1)
-        sway = level.max(axis=1) - level.min(axis=1)
-        return np.maximum(step, 0.0).sum(axis=1), np.maximum(-step, 0.0).sum(axis=1), sway
-
     def _sway(self, feature: int, targets: IntArray) -> Array:
         """Return the most by which a feature changes the difference of two logits of the targets, (target, M)."""
-        out = np.zeros((len(targets), self.model.n_members))
         if self.is_fixed:
-            return out
-        terms = self._terms(self.reachable[feature], targets)
-        if not self.model.gate.is_additive:
-            return np.asarray(np.einsum("hm,mhf->fm", np.ptp(terms, axis=0), self._ranges[:, :, targets]))
-        logits = self._logits(terms - terms[0], feature, targets)  # equal terms are exactly zero
-        for k in range(self.model.n_experts):
-            out = np.maximum(out, np.ptp(logits - logits[:, k : k + 1], axis=0).max(axis=0))
-        return out
+            return np.zeros((len(targets), self.model.n_members))
+        return self.logits.sway(feature, targets)
 
     def _swayed(self, target: int) -> Array:
         """Return the most by which every feature changes the difference of two logits of one target, (F, M)."""
         return np.concatenate([self._sway(i, np.array([target])) for i in range(self.model.n_features)])
-
-    def _terms(self, slots: IntArray, targets: IntArray) -> Array:
-        """Return the gate terms of slots that may reach the logits of the targets, (n, term, M)."""
-        gate, model = self.model.gate, self.model
-        if gate.multiplies or not gate.sums_features:
-            terms = gate.terms[slots].astype(np.float64)
-            return terms if gate.is_additive else terms * self._fires
-        by_target = gate.terms.reshape(len(gate.terms), model.n_experts, model.n_features, model.n_members)
-        found = by_target[slots[:, None], :, targets]  # (n, target, K, M); all terms would be copied otherwise
-        return found.transpose(0, 2, 1, 3).reshape(len(slots), -1, model.n_members).astype(np.float64)
-
-    def _logits(self, moved: Array, feature: int, targets: IntArray) -> Array:
-        """Return the part of the targets' logits that a gate without ReLU makes of terms, (n, K, target, M)."""
-        gate, model = self.model.gate, self.model
-        if not gate.sums_features:
-            return np.asarray(moved[:, :, None] * (targets == feature)[:, None])
-        if gate.mix is None:
-            return moved.reshape(len(moved), model.n_experts, len(targets), model.n_members)
-        mix = gate.mix.reshape(model.n_members, -1, model.n_experts, model.n_features)[..., targets]
-        return np.asarray(np.einsum("nhm,mhkf->nkfm", moved, mix, optimize=True))
-
-    @cached_property
-    def _fires(self) -> BoolArray:
-        """Whether any input makes a hidden unit of a deep gate positive, (H, M)."""
-        gate = self.model.gate
-        highest = (gate.terms[own].max(axis=0).astype(np.float64) for own in self.reachable)
-        return np.asarray(gate.bias + sum(highest) > 0)
-
-    @cached_property
-    def _ranges(self) -> Array:
-        """The largest difference of two logits of a feature that each hidden unit makes, (M, H, F)."""
-        if self.model.gate.mix is None:
-            raise TypeError(f"A {self.model.gate.kind} gate has no matrix.")
-        mix = self.model.gate.mix
-        return np.asarray(np.ptp(mix.reshape(*mix.shape[:2], self.model.n_experts, -1), axis=2))
 
     def _shifted(self, sway: Array) -> Array:
         """Return the largest share of the weight that a change of logits moves from some experts to others: fact 3."""

@@ -156,7 +156,7 @@ class Explains:
             One of several targets; if None, all. With more than two classes, the class whose log-odds against each
             other class are certified; monotone and max_effect need it.
         """
-        from nae.explanation.certificates import certify
+        from nae.explanation.certify import certify
 
         return certify(
             self._explained_model(),
