@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import nae
 from nae._typing import AnyArray
 from nae.engines.torch import TorchEngine
 from nae.training import train
@@ -38,3 +39,13 @@ def test_both_devices_train_the_same_model(config: dict[str, object]) -> None:
     expected = trained("cpu", **config)
     for name, array in trained("cuda", **config).items():
         np.testing.assert_allclose(array, expected[name], rtol=1e-6, atol=1e-8)
+
+
+def test_promises_hold_there() -> None:
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(600, 3))
+    y = np.sin(6 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+    asked = {"monotonic_cst": {"x0": 1}, "max_effect": {"x1": 0.2}, "convex": ["x2"]}
+    model = nae.NAERegressor(device="cuda", engine="torch", max_epochs=30, random_state=0, **asked).fit(X, y)
+    assert model.model_.training.device == "cuda"
+    assert model.certify(monotone={"x0": "+"}, max_effect={"x1": 0.2}, isolated=["x2"]).all_proven
