@@ -14,6 +14,7 @@ _WHERE = {
     "NAEClassifier": "nae.estimators",
     "NAERegressor": "nae.estimators",
     "TableModel": "nae.tables",
+    "compare": "nae.explanation",
     "datasets": "nae.datasets",
     "load": "nae.tables",
     "metrics": "nae.metrics",
@@ -34,6 +35,7 @@ __all__ = [
     "NAERegressor",
     "TableModel",
     "__version__",
+    "compare",
     "datasets",
     "load",
     "metrics",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from nae.explanation import GlobalExplanation as GlobalExplanation
     from nae.explanation import InteractionExplanation as InteractionExplanation
     from nae.explanation import LocalExplanation as LocalExplanation
+    from nae.explanation import compare as compare
     from nae.interop.sklearn import ContributionTransformer as ContributionTransformer
     from nae.scanning import scan as scan
     from nae.tables import TableModel as TableModel

@@ -12,9 +12,10 @@ from rich.table import Table
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.cli.beside import find_remembered
+from nae.cli.change import compare_versions
 from nae.cli.columns import align, column_of, find_column
 from nae.cli.console import digits, make_table, out
-from nae.cli.options import OffsetColumns, WeightColumn, load_model
+from nae.cli.options import Json, OffsetColumns, WeightColumn, load_model
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import find_test_rows
@@ -27,16 +28,38 @@ __all__ = ["compare"]
 
 def compare(
     files: Annotated[
-        list[str], typer.Argument(metavar="MODEL MODEL… DATA", help="Models, then the table.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="MODEL MODEL… [DATA]", help="Models, then the table; or two models alone.", show_default=False
+        ),
     ],
+    *,
     target: Annotated[
         str | None,
         typer.Option("--target", "-t", help="The target's column. Default: the one that the first model remembers."),
     ] = None,
     offset: OffsetColumns = None,
     weight: WeightColumn = None,
+    max_change: Annotated[
+        float | None,
+        typer.Option(help="Exit with 1 if the score may change by more between two models, in units of the score."),
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Measure the change on these rows, not for any input.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--class", help="The class or target whose score two models are compared by.")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
-    """Compare models on the same rows: quality, additivity, importance of the features, and disagreement."""
+    """Compare models on the same rows: quality, additivity, importance of the features, and disagreement.
+
+    Two models without a table: how much the score and every contribution change at most, proven for any input. The
+    exit code is 1 if --max-change is given and exceeded.
+    """
+    is_pair = len(files) == 2 and all(name.endswith(".nae") for name in files)
+    if is_pair or max_change is not None or on is not None:
+        raise typer.Exit(compare_versions(files, rows=on, max_change=max_change, output=output, as_json=as_json))
     if len(files) < 3:
         raise ConfigError("Compare takes at least two models and a table: nae compare m1.nae m2.nae data.csv.")
     paths, data = files[:-1], files[-1]

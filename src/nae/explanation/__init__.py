@@ -7,6 +7,9 @@ _WHERE = {
     "Axis": "nae.explanation.grid",
     "Certificate": "nae.explanation.certificates",
     "Certificates": "nae.explanation.certificates",
+    "Change": "nae.explanation.changes",
+    "ChangeCertificate": "nae.explanation.changes",
+    "Comparison": "nae.explanation.comparison",
     "Counterexample": "nae.explanation.certificates",
     "EffectCap": "nae.explanation.caps",
     "EffectCaps": "nae.explanation.caps",
@@ -16,6 +19,9 @@ _WHERE = {
     "InteractionStrength": "nae.explanation.strength",
     "LocalExplanation": "nae.explanation.local",
     "PairStrength": "nae.explanation.strength",
+    "RowChange": "nae.explanation.changes",
+    "RowChanges": "nae.explanation.changes",
+    "compare": "nae.explanation.comparison",
     "gather_statistics": "nae.explanation.statistics",
     "with_statistics": "nae.explanation.statistics",
 }
@@ -24,6 +30,9 @@ __all__ = [
     "Axis",
     "Certificate",
     "Certificates",
+    "Change",
+    "ChangeCertificate",
+    "Comparison",
     "Counterexample",
     "EffectCap",
     "EffectCaps",
@@ -33,6 +42,9 @@ __all__ = [
     "InteractionStrength",
     "LocalExplanation",
     "PairStrength",
+    "RowChange",
+    "RowChanges",
+    "compare",
     "gather_statistics",
     "with_statistics",
 ]
@@ -43,6 +55,12 @@ if TYPE_CHECKING:
     from nae.explanation.certificates import Certificate as Certificate
     from nae.explanation.certificates import Certificates as Certificates
     from nae.explanation.certificates import Counterexample as Counterexample
+    from nae.explanation.changes import Change as Change
+    from nae.explanation.changes import ChangeCertificate as ChangeCertificate
+    from nae.explanation.changes import RowChange as RowChange
+    from nae.explanation.changes import RowChanges as RowChanges
+    from nae.explanation.comparison import Comparison as Comparison
+    from nae.explanation.comparison import compare as compare
     from nae.explanation.grid import Axis as Axis
     from nae.explanation.interaction import InteractionExplanation as InteractionExplanation
     from nae.explanation.local import LocalExplanation as LocalExplanation
