@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from nae.encoding import Category, Number
+from nae.tables import load
 from tests.cli.conftest import Command
 from tests.laws.models import make_model
 
@@ -39,6 +40,28 @@ def test_what_is_refuted_exits_with_1_and_shows_two_inputs(nae: Command, path: P
     assert "Proven: No other feature changes how income counts." in out
 
 
+def test_a_curve_and_outputs_in_order_can_be_certified(nae: Command, path: Path, tmp_path: Path) -> None:
+    code, out, _ = nae("certify", path, "--curved", "income:convex")
+    assert (code, out.count("Proven: ")) == (0, 1)
+    assert "Between 0 and 2, the log-odds of class 0 is a convex function of income." in out
+    model = make_model(np.random.default_rng(0), features=FEATURES, n_outputs=2)
+    model.save(tmp_path / "two.nae")
+    code, out, _ = nae("certify", tmp_path / "two.nae", "--ordered")
+    assert code == 1
+    assert "Refuted: The score of class 0 is never above that of class 1. The scores of class 0 and class 1 are" in out
+
+
+@pytest.mark.parametrize(("way", "code"), [("+", 0), ("-", 1)])
+def test_without_a_statement_the_promises_of_the_file_are_certified(
+    nae: Command, path: Path, way: str, code: int
+) -> None:
+    load(path).with_training(constraints={"monotone": {"income": way}, "isolated": [" town:old"]}).save(path)
+    found, out, err = nae("certify", path)
+    assert (found, err) == (code, "")
+    assert out.count("Proven: ") == 2 - code
+    assert out.count("Refuted: ") == code
+
+
 def test_either_of_two_classes_can_be_certified(nae: Command, path: Path) -> None:
     assert nae("certify", path, "--monotone", "income:-", "--class", "no")[0] == 0
     code, _, err = nae("certify", path, "--monotone", "income:-", "--class", "noo")
@@ -59,7 +82,9 @@ def test_json_has_every_number(nae: Command, path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ((), "needs at least one statement"),
+        ((), "needs at least one statement; none is given, and the model promises nothing"),
+        (("--curved", "income:round"), "A curvature must be 'convex' or 'concave'; got 'round' for 'income'"),
+        (("--ordered",), "ordered needs outputs with an order, such as several quantiles; this model has 2 classes"),
         (("--monotone", "income"), "--monotone must be a feature, a colon and a value, such as income:+; got 'income'"),
         (("--monotone", "income:up"), "got 'up' for 'income'"),
         (("--monotone", "incom:+"), "Did you mean 'income'?"),

@@ -118,6 +118,7 @@ def test_a_curve_bends_one_way(bend: str, way: int | None) -> None:
     assert turns.min() > -1e-3 * np.abs(slopes).max()  # rounding, divided by the distance of two knots
     assert not way or (way * np.diff(experts, axis=0)).min() > -1e-6
     assert model.certify(isolated=["x0"]).all_proven
+    assert model.verify().all_proven
     assert model.training.constraints["curved"] == {"x0": bend}
 
 

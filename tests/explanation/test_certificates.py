@@ -123,7 +123,10 @@ def test_two_classes_have_the_log_odds_of_the_positive_one() -> None:
 @pytest.mark.parametrize(
     ("statement", "error"),
     [
-        ({}, r"needs at least one statement; none is given\. Pass one, such as isolated=\['size'\]"),
+        (
+            {},
+            r"needs at least one statement; none is given, and the model promises nothing\. .*isolated=\['size'\]",
+        ),
         ({"monotone": {"sise": "+"}}, r"No feature is called 'sise'\. Did you mean 'size'"),
         ({"max_effect": {"sise": 1}}, "Did you mean 'size'"),
         ({"isolated": ["sise"]}, "Did you mean 'size'"),
@@ -137,6 +140,15 @@ def test_two_classes_have_the_log_odds_of_the_positive_one() -> None:
         ({"max_effect": {"size": "1"}}, "must be a number of at least 0"),
         ({"max_effect": {"size": None}}, "must be a number of at least 0"),
         ({"max_effect": {"size": np.nan}}, "must be a number of at least 0"),
+        ({"curved": {"sise": "convex"}}, "Did you mean 'size'"),
+        (
+            {"curved": {"town": "convex"}},
+            r"A curved statement needs a feature with an order; 'town' is a category of 2",
+        ),
+        ({"curved": {"size": "round"}}, r"A curvature must be 'convex' or 'concave'; got 'round' for 'size'"),
+        ({"curved": {"size": 1}}, "got 1 for 'size'"),
+        ({"curved": "size"}, "curved must be a dict by the names of features"),
+        ({"ordered": "yes"}, "ordered must be True or False; got 'yes'"),
         ({"isolated": 3}, "isolated must be a list of the names of features; got 3"),
         ({"isolated": ["size"], "output": "scor"}, r"No output is called 'scor'\."),
     ],

@@ -13,7 +13,7 @@ from nae._typing import Array, BoolArray, IntArray
 from nae.certificates.proofs import Tables
 from nae.certificates.slots import SlotRows
 
-__all__ = ["Pair", "attack"]
+__all__ = ["Pair", "attack", "drawn_rows", "most_rows"]
 
 _BUDGET = 5e7  # experts and weights that either half of a search may compute
 _STARTS = 3
@@ -144,17 +144,26 @@ def attack(
         options[feature] = tables.knots(feature)
         at = np.arange(len(options[feature]))
         allowed = sign * at[:, None] < sign * at[None]
-    per_row = model.n_features * model.n_experts * model.n_members * (1 + model.n_outputs)
-    n_contexts = int(np.clip(_BUDGET / per_row / len(options[feature]), 8, 64))
-    contexts = np.stack([random.choice(slots, n_contexts) for slots in options], axis=1)
+    contexts = drawn_rows(tables, random, len(options[feature]))
     target = feature if by_others else None
     if of_others:
         target = _most_moved(tables, feature, contexts)
     search = _Search(tables, feature, target, tuple(options), allowed, by_others)
     order = random.permutation(model.n_features)
-    n_rows = int(_BUDGET / per_row / _STARTS)
-    climbed = [search.climb(pair, order, n_rows) for pair in search.starts(contexts)]
+    climbed = [search.climb(pair, order, most_rows(tables) // _STARTS) for pair in search.starts(contexts)]
     return max(climbed, key=lambda pair: pair.gap)
+
+
+def drawn_rows(tables: Tables, random: np.random.Generator, n_moves: int) -> IntArray:
+    """Return 8 to 64 random rows of slots, (row, feature), given how many rows a search makes of each."""
+    n_rows = int(np.clip(most_rows(tables) / n_moves, 8, 64))
+    return np.stack([random.choice(slots, n_rows) for slots in tables.reachable], axis=1)
+
+
+def most_rows(tables: Tables) -> int:
+    """Return how many rows either half of a search may compute."""
+    model = tables.model
+    return int(_BUDGET / (model.n_features * model.n_experts * model.n_members * (1 + model.n_outputs)))
 
 
 def _most_moved(tables: Tables, feature: int, contexts: IntArray) -> int:

@@ -1,10 +1,12 @@
 """The bounds of ``proofs.py`` for a model with clamps, which keep every contribution c between L and U at its value.
 
 L and U are linear between the knots of one feature, and clip(c) = min(max(c, L), U) grows with each of the three. Hence
-two facts, for one output:
+three facts, for one output:
 
 1. If c, L and U each fall by at most f, so does clip(c). A change of the own value lowers all three at once.
 2. At one value, clip(c) moves by no more than c does, and by no more than U - L. This is what other features can do.
+3. Clamps cut off at most what the experts have above U, and add at most what they have below L. A curve that changes by
+   numbers between -a and b is above its chords by at most a + b more.
 
 A score of several outputs is a sum of scores of one, and so are its bounds.
 """
@@ -63,6 +65,12 @@ class _Clamped(Tables):
     def _own_gain(self, knots: IntArray, gain: Array) -> Array:
         return np.asarray(np.minimum.reduce([gain, np.diff(self.low[knots]), np.diff(self.high[knots])]))
 
+    def _own_bend(self, feature: int, sign: int) -> float:
+        knots = self.knots(feature)
+        least, most = (bound.mean(axis=-1) for bound in self.model.routing.bounds(self.experts[knots], axis=1))
+        cut = max(float((most - self.high[knots]).max()), 0.0) + max(float((self.low[knots] - least).max()), 0.0)
+        return super()._own_bend(feature, sign) + cut
+
     def _own_effect(self, feature: int) -> float:
         own = self.reachable[feature]
         free = super()._own_effect(feature)
@@ -107,6 +115,9 @@ class _Sum(Tables):
 
     def drop(self, feature: int, sign: int) -> float:
         return sum(part.drop(feature, sign) for part in self.parts)
+
+    def bend(self, feature: int, sign: int) -> float:
+        return sum(part.bend(feature, sign) for part in self.parts)
 
     def effect(self, feature: int) -> float:
         return sum(part.effect(feature) for part in self.parts)

@@ -5,12 +5,14 @@ Both need numpy and the arrays of a :class:`TableModel`, and share no code with 
 ``docs/guarantees.md`` has the statements and proofs in words.
 
 The score is w0 + sum_j c_j with c_j = sum_k r_jk o_jk. The weights r_j are the softmax of the logits z_j. Experts o_j
-and gate terms are linear between the knots of one feature. Three facts carry every bound:
+and gate terms are linear between the knots of one feature. Four facts carry every bound:
 
 1. A linear function on an interval is largest at one of the ends, and so is a maximum of linear functions.
 2. While a value moves, dc_j = sum_k r_jk do_jk + Cov_r(dz_j, o_j), and |Cov_r(a, b)| <= range(a) range(b) / 4.
    If a and b both ascend with k, the covariance is not negative.
 3. If the differences of the logits change by at most s, no set of experts gains more than tanh(s / 4) of the weight.
+4. A mean of curves is above its chords by no more than the curve that is highest above its own. Between the knots, a
+   curve is farthest above its chords at a knot. A change of the weights by a share s adds at most s range_k(o_jk).
 
 Shapes: T slots, K experts, F features, H gate width, M members; n slots of one feature. A mean over members comes last.
 """
@@ -22,6 +24,7 @@ from typing import Any, Self
 import numpy as np
 
 from nae._typing import Array, IntArray
+from nae.certificates.chords import above_chords, places_of
 from nae.certificates.logits import Logits
 from nae.encoding.schema import Number
 from nae.tables.lowered import Mix, OneExpert, lower
@@ -157,6 +160,14 @@ class Tables:
             worst = max(worst, lost)
         return min(worst, self.effect(feature)) if worst > 0 else 0.0
 
+    def bend(self, feature: int, sign: int) -> float:
+        """Return the most by which the score is above a chord (``sign`` 1) over the knots of a number, or below (-1).
+
+        A chord is a straight line between the scores at two values of the number, while all else remains the same.
+        """
+        bend = self._own_bend(feature, sign) + float(self._felt(feature).sum())
+        return min(bend, self.effect(feature)) if bend > 0 else 0.0
+
     def effect(self, feature: int) -> float:
         """Return the most by which the score changes when one feature changes alone."""
         return self._own_effect(feature) + float(self._felt(feature).sum())
@@ -173,6 +184,17 @@ class Tables:
     def _own_gain(self, knots: IntArray, gain: Array) -> Array:
         """Return the least gain of the own contribution from knot to knot, (n - 1,), given that of facts 1 and 2."""
         return gain
+
+    def _own_bend(self, feature: int, sign: int) -> float:
+        """Return the most by which the own contribution is above a chord, or below: fact 4."""
+        own = sign * self._own(feature, self.knots(feature))
+        if own.shape[1] == 1:  # the weights are the same everywhere, so the mean over the members is exact
+            own = own.mean(axis=-1, keepdims=True)
+        places = self.places(feature)
+        rises = np.apply_along_axis(lambda curve: above_chords(places, curve).gap, 0, own)  # (K, M)
+        far = (own.max(axis=1) - own.min(axis=1)).max(axis=0)
+        shifted = self._shifted(self._sway(feature, np.array([feature]))[0])
+        return float(rises.max(axis=0).mean() + (far * shifted).mean())
 
     def _own_effect(self, feature: int) -> float:
         """Return the most by which a feature's own contribution changes when the feature changes alone."""
@@ -194,6 +216,13 @@ class Tables:
         """Return the slots of a number in their order, without missing and unseen."""
         own = self.reachable[feature]
         return own[: len(own) - 1]
+
+    def places(self, feature: int) -> Array:
+        """Return where the knots of a number lie, from 0 to 1."""
+        number = self.model.schema.features[feature]
+        if not isinstance(number, Number):
+            raise TypeError(f"{number.name!r} is no number, so its slots have no places.")
+        return places_of(number.knots)
 
     def _own(self, feature: int, slots: IntArray) -> Array:
         """Return the experts of a feature, (n, K, M), or their mean (n, 1, M) if no input changes their weights."""

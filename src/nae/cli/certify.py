@@ -1,4 +1,4 @@
-"""``nae certify``: prove statements about a model from its tables, or find two inputs that refute them."""
+"""``nae certify``: prove statements about a model from its tables, or find inputs that refute them."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -32,12 +32,22 @@ def certify(
     unchanged: Annotated[
         list[str] | None, typer.Option(help="A feature that no other feature changes. Repeatable.")
     ] = None,
+    curved: Annotated[
+        list[str] | None,
+        typer.Option(help="A feature and the shape of the score: age:convex or age:concave. Repeatable."),
+    ] = None,
+    ordered: Annotated[
+        bool, typer.Option("--ordered", help="No output is above the next one, such as quantiles that never cross.")
+    ] = False,
     output: Annotated[
         str | None, typer.Option("--class", help="The class or target that the statements are about.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Prove statements for any input, or refute them. The exit code is 0 if all are proven, and 1 if any is not."""
+    """Prove statements for any input, or refute them; without a statement, what the fit was made to keep.
+
+    The exit code is 0 if all are proven, and 1 if any is not.
+    """
     tables = load_model(model)
     if output is not None and len(tables.classes) == 2:
         tables, output = tables.for_class(output), None
@@ -50,6 +60,8 @@ def certify(
         },
         isolated=[match_name(name, names) or name for name in isolated or ()],
         unchanged=[match_name(name, names) or name for name in unchanged or ()],
+        curved={match_name(name, names) or name: shape for name, shape in _pairs(curved, "--curved", "age:convex")},
+        ordered=ordered,
         output=output,
     )
     console = out()

@@ -172,9 +172,15 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         save_estimator(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read an estimator written by :meth:`save`. Nothing in the file is executed."""
-        return load_estimator(cls, path)
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Self:
+        """Read an estimator written by :meth:`save`. Nothing in the file is executed.
+
+        If ``verify``, what the fit was made to keep is proven again. A promise that is not proven is an error.
+        """
+        estimator = load_estimator(cls, path)
+        if verify:
+            estimator.model_.verify(name=str(path))
+        return estimator
 
     @property
     def intercept_(self) -> Any:

@@ -15,46 +15,66 @@ PROVEN, REFUTED, UNDECIDED = "proven", "refuted", "undecided"
 
 @dataclass(frozen=True)
 class Counterexample:
-    """Two inputs that break a statement. None is a missing value."""
+    """Inputs that break a statement: two; three for a curve, from left to right; one for outputs that cross."""
 
     features: tuple[str, ...]
-    first: tuple[Any, ...]  # the value of every feature
-    second: tuple[Any, ...]
-    scores: tuple[float, ...]  # of the two inputs
-    of: str  # what is compared: 'score', or the feature whose contributions are
-    compared: tuple[float, ...]  # the two scores or contributions
+    inputs: tuple[tuple[Any, ...], ...]  # the values of all features; None is a missing value
+    scores: tuple[float, ...]  # of the inputs; where outputs cross, that of the lower and of the upper one
+    of: str  # what is compared: 'score', the feature whose contributions are, or the two outputs
+    compared: tuple[float, ...]  # two scores or contributions; for a curve, the middle score and the straight line
     violation: float  # how far beyond the limit they are apart
 
     @property
+    def first(self) -> tuple[Any, ...]:
+        """The first input."""
+        return self.inputs[0]
+
+    @property
+    def second(self) -> tuple[Any, ...]:
+        """The last input."""
+        return self.inputs[-1]
+
+    @property
     def changed(self) -> tuple[str, ...]:
-        """The features in which the two inputs differ."""
-        pairs = zip(self.features, self.first, self.second, strict=True)
-        return tuple(name for name, one, other in pairs if one != other)
+        """The features in which the inputs differ."""
+        return tuple(name for name, *values in self._columns if any(value != values[0] for value in values))
 
     @property
     def sentence(self) -> str:
         """The counterexample in words."""
-        rows = list(zip(self.features, self.first, self.second, strict=True))
-        same = ", ".join(f"{name} = {shown_value(one)}" for name, one, other in rows if one == other)
-        moved = ", ".join(
-            f"{name} from {shown_value(one)} to {shown_value(other)}" for name, one, other in rows if one != other
-        )
-        what = "the score" if self.of == "score" else f"the contribution of {self.of}"
+        changed = self.changed
+        same = ", ".join(f"{name} = {shown_value(values[0])}" for name, *values in self._columns if name not in changed)
+        moved = [(name, *map(shown_value, values)) for name, *values in self._columns if name in changed]
         where = f", with {same}" if same else ""
-        return f"Changing {moved} takes {what} from {self.compared[0]:.6g} to {self.compared[1]:.6g}{where}."
+        one, other = (f"{value:.6g}" for value in self.compared)
+        if len(self.inputs) == 1:
+            return f"The scores of {self.of} are {one} and {other}{where}."
+        if len(self.inputs) == 3:
+            ((name, left, middle, right),) = moved
+            return (
+                f"At {name} = {middle}, the score is {one}; "
+                f"on the straight line from {left} to {right}, it would be {other}{where}."
+            )
+        changes = ", ".join(f"{name} from {first} to {second}" for name, first, second in moved)
+        what = "the score" if self.of == "score" else f"the contribution of {self.of}"
+        return f"Changing {changes} takes {what} from {one} to {other}{where}."
+
+    @property
+    def _columns(self) -> list[tuple[Any, ...]]:
+        return list(zip(self.features, *self.inputs, strict=True))
 
 
 @dataclass(frozen=True)
 class Certificate:
     """One statement and its verdict. All numbers are in units of the score."""
 
-    kind: str  # monotone, max effect, isolated or unchanged
-    feature: str
+    kind: str  # monotone, max effect, isolated, unchanged, curved or ordered
+    feature: str  # empty for a statement about outputs
     output: str  # the target or class, or two classes: 'a against b'
     claim: str  # the statement in words
     verdict: str  # proven, refuted or undecided
     limit: float  # the change that the statement allows
-    bound: float  # the largest change that the tables allow, for any input; it may be infinite
+    bound: float  # the largest change that the tables allow, for any input; it may be infinite; negative: apart
     tolerance: float  # a violation up to this size counts as none
     rounding: float  # the most by which rounding changes a computed score
     found: float | None = None  # the largest change that the search found; None if the statement is proven
@@ -70,13 +90,21 @@ class Certificate:
         """The verdict in words."""
         if self.verdict == PROVEN:
             numbers = f"limit {self.limit:.4g}, tolerance {self.tolerance:.2g}, rounding {rounded_up(self.rounding)}"
-            return f"Proven: {self.claim} For any input, the change is at most {rounded_up(self.bound)} ({numbers})."
+            return f"Proven: {self.claim} For any input, {self._proof} ({numbers})."
         if self.counterexample is not None:
             return f"Refuted: {self.claim} {self.counterexample.sentence}"
         return (
             f"Undecided: {self.claim} The tables allow a change of up to {rounded_up(self.bound)}; "
             f"the largest that a search found is {self.found or 0.0:.4g}."
         )
+
+    @property
+    def _proof(self) -> str:
+        """What the bound says, in words."""
+        if self.kind == "ordered" and self.bound < 0:
+            return f"they are at least {rounded_up(self.bound)[1:]} apart"
+        what = {"ordered": "a crossing", "curved": "the distance from the line"}.get(self.kind, "the change")
+        return f"{what} is at most {rounded_up(self.bound)}"
 
 
 @dataclass(frozen=True, eq=False)

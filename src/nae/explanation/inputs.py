@@ -43,5 +43,5 @@ def rounded_up(value: float) -> str:
     """Return a number rounded up to four digits, so that a sentence with it remains true."""
     if value == 0 or not math.isfinite(value):
         return f"{value:.4g}"
-    step = 10.0 ** (math.floor(math.log10(value)) - 3)
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 3)
     return f"{math.ceil(value / step) * step:.4g}"

@@ -8,7 +8,7 @@ from nae._typing import Array
 from nae.errors import ConfigError, did_you_mean
 from nae.tables.model import TableModel
 
-__all__ = ["ScoreOf", "scores_of"]
+__all__ = ["ScoreOf", "pairs_of", "scores_of"]
 
 
 class ScoreOf(NamedTuple):
@@ -29,14 +29,22 @@ def scores_of(model: TableModel, name: str | None, *, is_score: bool) -> list[Sc
     if len(model.classes) > 2 and is_score:
         if name is None:
             raise ConfigError(
-                "Monotone and max-effect statements need one score; this model has "
+                "Monotone, max-effect and curved statements need one score; this model has "
                 f"{len(model.classes)} classes. Name one, and its log-odds against each other class are certified: "
                 f"output={names[0]!r}."
             )
-        at = chosen[0]
-        others = [(f"{names[at]} against {names[j]}", unit[at] - unit[j]) for j in range(len(names)) if j != at]
-        return [ScoreOf(label, f"log-odds of {label}", direction) for label, direction in others]
+        return [_against(model, chosen[0], j) for j in range(len(names)) if j != chosen[0]]
     if len(model.classes) == 2:
         return [ScoreOf(names[0], f"log-odds of {names[0]}", unit[0])]
     is_plain = len(names) == 1
     return [ScoreOf(names[i], "score" if is_plain else f"score of {names[i]}", unit[i]) for i in chosen]
+
+
+def pairs_of(model: TableModel) -> list[ScoreOf]:
+    """Return the log-odds of any two classes."""
+    return [_against(model, i, j) for i in range(model.n_outputs) for j in range(i + 1, model.n_outputs)]
+
+
+def _against(model: TableModel, one: int, other: int) -> ScoreOf:
+    unit, label = np.eye(model.n_outputs), f"{model.outputs[one]} against {model.outputs[other]}"
+    return ScoreOf(label, f"log-odds of {label}", unit[one] - unit[other])

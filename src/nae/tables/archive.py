@@ -72,9 +72,21 @@ def describe(model: TableModel) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     return _header_of(model, arrays), arrays
 
 
-def load(path: str | os.PathLike[str]) -> TableModel:
-    """Read a model written by :func:`save`. Nothing in the file is executed."""
-    return read_archive(path)[0]
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> TableModel:
+    """Read a model written by :func:`save`. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path
+        Path of the file.
+    verify
+        Whether to prove again what the fit was made to keep (``model.training.constraints``). A promise that the tables
+        do not prove is an error.
+    """
+    model = read_archive(path)[0]
+    if verify:
+        model.verify(name=str(path))
+    return model
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[TableModel, dict[str, Any]]:

@@ -127,6 +127,20 @@ class Explains:
 
         return effect_caps(self._explained_model())
 
+    def verify(self, *, name: str = "The model") -> "Certificates":
+        """Prove again what the fit was made to keep, and return the certificates; none if it promised nothing.
+
+        A promise that is refuted, undecided or unknown to this version is a FormatError.
+
+        Parameters
+        ----------
+        name
+            What the error calls the model.
+        """
+        from nae.explanation.certify import verify
+
+        return verify(self._explained_model(), name=name)
+
     def certify(
         self,
         *,
@@ -134,12 +148,15 @@ class Explains:
         max_effect: Mapping[str, float] | None = None,
         isolated: Iterable[str] | str = (),
         unchanged: Iterable[str] | str = (),
+        curved: Mapping[str, str] | None = None,
+        ordered: bool = False,
         output: str | None = None,
     ) -> "Certificates":
-        """Return, for every statement, whether the tables prove it, two inputs refute it, or neither.
+        """Return, for every statement, whether the tables prove it, inputs refute it, or neither.
 
         Statements are about the score, for any input. A violation of at most 1e-6 of the score's spread (the highest
-        minus the lowest score that the experts allow) counts as none.
+        minus the lowest score that the experts allow) counts as none. Without a statement, what the fit was made to
+        keep is proven again: ``model.training.constraints``.
 
         Parameters
         ----------
@@ -152,9 +169,14 @@ class Explains:
             Features that change the contribution of no other feature.
         unchanged
             Features whose contribution is changed by no other feature.
+        curved
+            'convex' or 'concave' by feature: between its first and last knot, the score is never above (below) the
+            straight line between two values of the feature.
+        ordered
+            Whether no output is ever above the one after it, such as several quantiles.
         output
             One of several targets; if None, all. With more than two classes, the class whose log-odds against each
-            other class are certified; monotone and max_effect need it.
+            other class are certified; monotone, max_effect and curved need it.
         """
         from nae.explanation.certify import certify
 
@@ -164,5 +186,7 @@ class Explains:
             max_effect=max_effect,
             isolated=isolated,
             unchanged=unchanged,
+            curved=curved,
+            ordered=ordered,
             output=output,
         )
