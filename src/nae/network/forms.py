@@ -139,11 +139,10 @@ class Forms:
     def _lead(self, feature: int, terms: Array, n_experts: int) -> Array:
         n = int(self.n_ordered[feature])
         by_expert = terms.reshape(len(terms), n_experts, -1, terms.shape[-1])
-        apart = np.diff(by_expert, axis=1)
+        apart = np.diff(by_expert, axis=1, prepend=0)
         if n > 1:
             apart[:n] = _rise(apart[:n], int(self.rises[feature]), self.softness(feature))
-        joined = np.concatenate([by_expert[:, :1], apart], axis=1)
-        return np.asarray(np.cumsum(joined, axis=1).reshape(terms.shape))
+        return np.asarray(np.cumsum(apart, axis=1).reshape(terms.shape))
 
 
 def positive(values: Array, softness: float) -> Array:

@@ -118,9 +118,8 @@ class TorchForms(nn.Module):
 
     def _lead(self, terms: Tensor, at: Tensor, n_experts: int) -> Tensor:
         by_expert = terms.unflatten(-1, (n_experts, -1)).movedim(1, 2)  # (f, S, M, K, target)
-        apart = self._rise(by_expert.diff(dim=3), at)
-        joined = torch.cat([by_expert[:, :, :, :1], apart], dim=3)
-        return joined.cumsum(dim=3).movedim(2, 1).flatten(-2)
+        apart = by_expert.diff(dim=3, prepend=torch.zeros_like(by_expert[:, :, :, :1]))
+        return self._rise(apart, at).cumsum(dim=3).movedim(2, 1).flatten(-2)
 
 
 def _positive(values: Tensor, softness: Tensor) -> Tensor:

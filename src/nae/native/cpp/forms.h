@@ -15,9 +15,11 @@
 //
 // Order. Sorted values are looked up by where they came from, and gradients go back there.
 //
-// Lead. Differences along the experts rise, and are added up again.
+// Lead. Differences along the experts rise, and are added up again. The first expert's logit rises with them: what is
+// common to all experts of a feature changes no weight.
 #pragma once
 #include <cmath>
+#include <type_traits>
 
 #include "model.h"
 #include "vector.h"
@@ -41,50 +43,71 @@ T softness(const Model<T>& model, const Form& form) {
   return model.sharpness / (form.n_ordered > 2 ? form.n_ordered - 1 : 1);
 }
 
-// Calls work(first column, number of columns) for all columns in turn.
+// Calls work(first column, number of columns) for all columns in turn; the number is a constant where it can be.
 template <class Work>
 NAE_INLINE void by_columns(int n, Work work) {
-  for (int from = 0; from < n; from += kColumns) work(from, n - from < kColumns ? n - from : kColumns);
+  int from = 0;
+  for (; from + kColumns <= n; from += kColumns) work(from, std::integral_constant<int, kColumns>());
+  if (from < n) work(from, n - from);
 }
 
+// `raw` has the raw numbers, and afterwards the slope p' of the step from every slot to the next.
 template <class T>
-NAE_INLINE void rise(const T* raw, T* to, int n, int64_t stride, int columns, T way, T soft) {
+NAE_INLINE void rise(T* raw, T* to, int n, int64_t stride, int n_columns, T way, T soft) {
   const int middle = n / 2;
-  for (int s = middle; s + 1 < n; ++s)
-    for (int i = 0; i < columns; ++i)
-      to[(s + 1) * stride + i] =
-          to[s * stride + i] + way * corner(way * (raw[(s + 1) * stride + i] - raw[s * stride + i]), soft);
-  for (int s = middle - 1; s >= 0; --s)
-    for (int i = 0; i < columns; ++i)
-      to[s * stride + i] =
-          to[(s + 1) * stride + i] - way * corner(way * (raw[(s + 1) * stride + i] - raw[s * stride + i]), soft);
-}
-
-// The same slots of `raw` and of the gradient `d`, which becomes that of the raw numbers.
-template <class T>
-NAE_INLINE void back_rise(const T* raw, T* d, int n, int64_t stride, int columns, T way, T soft) {
-  const int middle = n / 2;
-  by_columns(columns, [&](int from, int width) {
-    T sum[kColumns] = {}, before[kColumns] = {}, kept[kColumns] = {};
-    const auto slope = [&](int s, int i) {
-      return corner_slope(way * (raw[(s + 1) * stride + i] - raw[s * stride + i]), soft);
+  by_columns(n_columns, [&](int from, auto width) {
+    T last[kColumns], sum[kColumns];
+    const auto begin = [&] {
+      for (int i = 0; i < width; ++i) last[i] = to[middle * stride + from + i], sum[i] = last[i];
     };
+    const auto step = [&](T d, T& slope) {
+      const T size = std::sqrt(d * d + soft * soft), found = (d + size) / 2;
+      slope = found / size;
+      return found;
+    };
+    begin();
+    for (int s = middle; s + 1 < n; ++s)
+      for (int i = 0; i < width; ++i) {
+        const int64_t at = s * stride + from + i;
+        const T next = raw[at + stride];
+        sum[i] += way * step(way * (next - last[i]), raw[at]);
+        last[i] = next;
+        to[at + stride] = sum[i];
+      }
+    begin();
+    for (int s = middle - 1; s >= 0; --s)
+      for (int i = 0; i < width; ++i) {
+        const int64_t at = s * stride + from + i;
+        const T own = raw[at];
+        sum[i] -= way * step(way * (last[i] - own), raw[at]);
+        last[i] = own;
+        to[at] = sum[i];
+      }
+  });
+}
+
+// The gradient `d` becomes that of the raw numbers; `slope` is what `rise` left.
+template <class T>
+NAE_INLINE void back_rise(const T* slope, T* d, int n, int64_t stride, int n_columns) {
+  const int middle = n / 2;
+  by_columns(n_columns, [&](int from, auto width) {
+    T sum[kColumns] = {}, before[kColumns] = {}, kept[kColumns] = {};
     for (int s = n - 2; s >= middle; --s)
       for (int i = 0; i < width; ++i) {
-        T& own = d[(s + 1) * stride + from + i];
-        sum[i] += own;
-        const T found = sum[i] * slope(s, from + i);
-        own = found - before[i];
+        const int64_t at = s * stride + from + i;
+        sum[i] += d[at + stride];
+        const T found = sum[i] * slope[at];
+        d[at + stride] = found - before[i];
         before[i] = found;
       }
     for (int i = 0; i < width; ++i) kept[i] = d[middle * stride + from + i] + sum[i] - before[i];
     for (int i = 0; i < width; ++i) sum[i] = before[i] = 0;
     for (int s = 0; s < middle; ++s)
       for (int i = 0; i < width; ++i) {
-        T& own = d[s * stride + from + i];
-        sum[i] -= own;
-        const T found = sum[i] * slope(s, from + i);
-        own = before[i] - found;
+        const int64_t at = s * stride + from + i;
+        sum[i] -= d[at];
+        const T found = sum[i] * slope[at];
+        d[at] = before[i] - found;
         before[i] = found;
       }
     for (int i = 0; i < width; ++i) d[middle * stride + from + i] = kept[i] - sum[i] + before[i];
@@ -111,7 +134,7 @@ struct Bend {
 
 template <class T>
 NAE_INLINE void bend(const Bend<T>& form, const T* raw, T* to, int64_t stride, int columns) {
-  by_columns(columns, [&](int from, int width) {
+  by_columns(columns, [&](int from, auto width) {
     T step[kColumns], slope[kColumns], sum[kColumns] = {}, shift[kColumns];
     for (int i = 0; i + 1 < form.n; ++i) {
       const T *here = raw + form.at(i) * stride + from, *next = raw + form.at(i + 1) * stride + from;
@@ -140,7 +163,7 @@ NAE_INLINE void bend(const Bend<T>& form, const T* raw, T* to, int64_t stride, i
 
 template <class T>
 NAE_INLINE void back_bend(const Bend<T>& form, const T* raw, T* d, int64_t stride, int columns) {
-  by_columns(columns, [&](int from, int width) {
+  by_columns(columns, [&](int from, auto width) {
     const auto step = [&](int i, int c) {
       return form.sign * (raw[form.at(i + 1) * stride + from + c] - raw[form.at(i) * stride + from + c]);
     };
@@ -254,35 +277,40 @@ NAE_INLINE void back_sort(const Sizes& size, const int16_t* sources, T* d, T* be
 inline int n_targets(const Sizes& size) { return size.terms / size.experts_pad; }
 
 template <class T>
-NAE_INLINE void lead(const Model<T>& model, const Form& form, T* terms, T* raw, int n) {
+NAE_INLINE void lead(const Model<T>& model, const Form& form, T* terms, T* slopes, int n) {
   const Sizes& size = model.size;
   const int64_t width = size.terms_pad;
-  for (int s = 0; s < n; ++s)
-    for (int j = 0; j < n_targets(size); ++j) {
-      T* own = terms + s * width + j * size.experts_pad;
-      for (int k = size.experts - 1; k > 0; --k) own[k] -= own[k - 1];
-    }
-  for (int64_t i = 0; i < n * width; ++i) raw[i] = terms[i];
-  for (int j = 0; j < n_targets(size); ++j) {
-    const int at = j * size.experts_pad;
-    rise(raw + at + 1, terms + at + 1, form.n_ordered, width, size.experts - 1, T(form.rise), softness(model, form));
-    for (int s = 0; s < n; ++s)
-      for (int k = 1; k < size.experts; ++k) terms[s * width + at + k] += terms[s * width + at + k - 1];
-  }
+  const auto by_target = [&](auto change) {
+    for (int64_t s = 0; s < n; ++s)
+      for (int j = 0; j < n_targets(size); ++j) change(terms + s * width + j * size.experts_pad);
+  };
+  by_target([&](T* own) {
+    for (int k = size.experts - 1; k > 0; --k) own[k] -= own[k - 1];
+  });
+  for (int64_t i = 0; i < n * width; ++i) slopes[i] = terms[i];
+  if (form.n_ordered > 1)
+    rise(slopes, terms, form.n_ordered, width, int(width), T(form.rise), softness(model, form));
+  by_target([&](T* own) {
+    for (int k = 1; k < size.experts; ++k) own[k] += own[k - 1];
+    for (int k = size.experts; k < size.experts_pad; ++k) own[k] = 0;
+  });
 }
 
 template <class T>
-NAE_INLINE void back_lead(const Model<T>& model, const Form& form, const T* raw, T* d, int n) {
+NAE_INLINE void back_lead(const Model<T>& model, const Form& form, const T* slopes, T* d, int n) {
   const Sizes& size = model.size;
   const int64_t width = size.terms_pad;
-  for (int j = 0; j < n_targets(size); ++j) {
-    const int at = j * size.experts_pad;
-    for (int s = 0; s < n; ++s)
-      for (int k = size.experts - 2; k >= 0; --k) d[s * width + at + k] += d[s * width + at + k + 1];
-    back_rise(raw + at + 1, d + at + 1, form.n_ordered, width, size.experts - 1, T(form.rise), softness(model, form));
-    for (int s = 0; s < n; ++s)
-      for (int k = 0; k + 1 < size.experts; ++k) d[s * width + at + k] -= d[s * width + at + k + 1];
-  }
+  const auto by_target = [&](auto change) {
+    for (int64_t s = 0; s < n; ++s)
+      for (int j = 0; j < n_targets(size); ++j) change(d + s * width + j * size.experts_pad);
+  };
+  by_target([&](T* own) {
+    for (int k = size.experts - 2; k >= 0; --k) own[k] += own[k + 1];
+  });
+  if (form.n_ordered > 1) back_rise(slopes, d, form.n_ordered, width, int(width));
+  by_target([&](T* own) {
+    for (int k = 0; k + 1 < size.experts; ++k) own[k] -= own[k + 1];
+  });
 }
 
 // Terms, or their gradients, are zero where the feature may not change another.
@@ -346,7 +374,7 @@ void back_shape(const Model<T>& model, int member, const Workspace<T>& ws, Scrat
       if (form.bend)
         back_bend(Bend<T>(form, model.place + first, softness(model, form)), raw, d + from, size.values, size.experts);
       else
-        back_rise(raw, d + from, form.n_ordered, size.values, size.experts, T(form.rise), softness(model, form));
+        back_rise(raw, d + from, form.n_ordered, size.values, size.experts);
     }
   if (!model.has_gate) return;
   if (model.allows) mask_terms(model, member, feature, scratch.d_terms, n);

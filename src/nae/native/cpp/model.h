@@ -121,8 +121,8 @@ struct Workspace {
   T* deviation;     // (blocks, slots), one over the standard deviation of a slot's units
   T* experts;       // (slots, values)
   T* terms;         // (slots, terms_pad)
-  T* raw_experts;   // (slots, values), before they get their form
-  T* raw_terms;     // (slots, terms_pad), of features that lead: differences from expert to expert
+  T* raw_experts;   // (slots, values), of features that bend; of those that rise, slopes of steps
+  T* raw_terms;     // (slots, terms_pad), of features that lead: slopes of steps
   int16_t* source;  // (slots, values), where sorted experts came from
   T* mixed;         // (slots, O), experts with the mean routing; then the gradient of these
   T* mix_turned;    // (logits, terms_pad), of a gate with a linear map
