@@ -93,18 +93,25 @@ class Tables:
     @cached_property
     def rounding(self) -> float:
         """The most by which a computed score differs from the exact one, except where a jumping routing has a tie."""
-        model, gate = self.model, self.model.gate
+        model = self.model
         n_features, n_experts, n_members = model.n_features, model.n_experts, model.n_members
         size = sum(float(np.abs(self.experts[own]).max()) for own in self.reachable)
-        error = (n_features + n_experts * n_members + 8) * (size + abs(float(model.intercept @ self.direction)))
-        if not self.is_fixed:
-            largest = (np.abs(gate.terms[own]).max(axis=0) for own in self.reachable)  # (width, M)
-            logits = sum(one.astype(np.float64) for one in largest) + np.abs(gate.bias).max()
-            if gate.mix is not None and gate.mix_bias is not None:
-                logits = np.einsum("hm,mhl->lm", logits, np.abs(gate.mix)) + np.abs(gate.mix_bias)
-            n_terms = 2 * n_features + gate.terms.shape[1] + 8
-            error += n_terms * float(np.max(logits)) * float(self.room.mean(axis=-1).sum()) / 2
-        return self.eps * error
+        error = (
+            self.eps * (n_features + n_experts * n_members + 8) * (size + abs(float(model.intercept @ self.direction)))
+        )
+        return error + self.logit_rounding * float(self.room.mean(axis=-1).sum()) / 2
+
+    @cached_property
+    def logit_rounding(self) -> float:
+        """The most by which a computed logit differs from the exact one."""
+        model, gate = self.model, self.model.gate
+        if self.is_fixed:
+            return 0.0
+        largest = (np.abs(gate.terms[own]).max(axis=0) for own in self.reachable)  # (width, M)
+        logits = sum(one.astype(np.float64) for one in largest) + np.abs(gate.bias).max()
+        if gate.mix is not None and gate.mix_bias is not None:
+            logits = np.einsum("hm,mhl->lm", logits, np.abs(gate.mix)) + np.abs(gate.mix_bias)
+        return float(self.eps * (2 * model.n_features + gate.terms.shape[1] + 8) * np.max(logits))
 
     @cached_property
     def logits(self) -> Logits:
