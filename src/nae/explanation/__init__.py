@@ -19,6 +19,7 @@ _WHERE = {
     "InteractionStrength": "nae.explanation.strength",
     "LocalExplanation": "nae.explanation.local",
     "PairStrength": "nae.explanation.strength",
+    "PredictionRange": "nae.explanation.ranges",
     "RowChange": "nae.explanation.changes",
     "RowChanges": "nae.explanation.changes",
     "compare": "nae.explanation.comparison",
@@ -42,6 +43,7 @@ __all__ = [
     "InteractionStrength",
     "LocalExplanation",
     "PairStrength",
+    "PredictionRange",
     "RowChange",
     "RowChanges",
     "compare",
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from nae.explanation.grid import Axis as Axis
     from nae.explanation.interaction import InteractionExplanation as InteractionExplanation
     from nae.explanation.local import LocalExplanation as LocalExplanation
+    from nae.explanation.ranges import PredictionRange as PredictionRange
     from nae.explanation.shapes import FeatureShape as FeatureShape
     from nae.explanation.shapes import GlobalExplanation as GlobalExplanation
     from nae.explanation.statistics import gather_statistics as gather_statistics

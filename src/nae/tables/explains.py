@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from nae.explanation.certificates import Certificates
     from nae.explanation.interaction import InteractionExplanation, Isolation
     from nae.explanation.local import LocalExplanation
+    from nae.explanation.ranges import PredictionRange
     from nae.explanation.shapes import GlobalExplanation
     from nae.explanation.strength import InteractionStrength, PairStrength
     from nae.tables.model import TableModel
@@ -189,4 +190,43 @@ class Explains:
             curved=curved,
             ordered=ordered,
             output=output,
+        )
+
+    def predict_range(
+        self,
+        X: Any,
+        *,
+        unknown: Iterable[str] | str = (),
+        within: Mapping[str, Any] | None = None,
+        budget: int = 64,
+        offset: Any = None,
+    ) -> "PredictionRange":
+        """Return a proven range of every row's score and prediction when some features are not known.
+
+        Parameters
+        ----------
+        X
+            A table. Columns of the features below may be absent; their values do not matter.
+        unknown
+            Features that may have any value: any number, any level, missing, and for a category a level that was never
+            seen.
+        within
+            Limits by feature. For a number ``(low, high)``, where None leaves an end open; for a category its possible
+            levels, among which None is a missing value. A number within limits is not missing.
+        budget
+            Number of boxes per row, into which the unknown values are divided. More boxes give narrower ranges, and
+            take more time. Default: 64.
+        offset
+            The offset, as in ``predict``.
+        """
+        from nae.explanation.ranges import predict_range
+
+        return predict_range(
+            self._explained_model(),
+            self._explained_columns,
+            X,
+            unknown=unknown,
+            within=within,
+            budget=budget,
+            offset=offset,
         )

@@ -175,8 +175,12 @@ class TableModel(Explains):
             score += self.intercept
         if offset is None:
             return self._squeeze(score)
+        return self._squeeze(score + self.read_offset(offset, len(score)))
+
+    def read_offset(self, offset: AnyArray, n_rows: int) -> Array:
+        """Return an offset with a column per output, or with one column for all, (row, column)."""
         n_columns = 1 if self.training.levels else self.n_outputs  # quantiles keep their order with one for all
-        return self._squeeze(score + _as_offset(offset, len(score), n_columns))
+        return _as_offset(offset, n_rows, n_columns)
 
     def predict(self, X: Any, *, offset: AnyArray | None = None) -> AnyArray:
         """Return the predicted target of every row. For a classifier, this is the class that :meth:`choose` returns."""

@@ -1,0 +1,7 @@
+"""Proven ranges of the score when only some features are known: intervals of tables, and branch and bound."""
+
+from nae.ranges.domains import Domain, among, between, whole
+from nae.ranges.problem import Problem
+from nae.ranges.search import Boxes
+
+__all__ = ["Boxes", "Domain", "Problem", "among", "between", "whole"]

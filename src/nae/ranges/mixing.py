@@ -1,0 +1,124 @@
+"""What a routing can make of a feature's experts if each logit is only known to lie in an interval.
+
+A routing has two functions. The first turns intervals of logits into intervals of weights, before they are divided by
+their sum. The second returns the largest mean of experts that such weights can give: a small linear program, solved
+exactly by giving more weight to the highest experts first.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from nae._typing import Array, BoolArray
+from nae.tables.routing import EqualRouting, Routing, SoftmaxRouting
+
+__all__ = ["MIXINGS", "Mixing", "anchor", "largest", "limits", "smallest"]
+
+_LEAST = -690.0  # the logarithm of a weight that a float still holds in full precision
+_TINY = 2 * float(np.exp(_LEAST))
+
+
+class Mixing(NamedTuple):
+    """What one type of routing makes of intervals."""
+
+    limits: Callable[[Array, Array, int], tuple[Array, Array]]
+    largest: Callable[[Array, Array, Array, int], Array]
+
+
+def limits(routing: Routing, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the least and the most of every weight under logits from ``low`` to ``high``, (n, expert, ...) each."""
+    return MIXINGS[type(routing)].limits(low, high, routing.n_active)
+
+
+def largest(routing: Routing, least: Array, most: Array, experts: Array) -> Array:
+    """Return the largest mean of experts, (n, ...). Experts descend along axis 1."""
+    return MIXINGS[type(routing)].largest(least, most, experts, routing.n_active)
+
+
+def smallest(routing: Routing, least: Array, most: Array, experts: Array) -> Array:
+    """Return the smallest mean of experts, (n, ...). Experts descend along axis 1."""
+    return -largest(routing, least[:, ::-1], most[:, ::-1], -experts[:, ::-1])
+
+
+def anchor(least: Array, most: Array) -> tuple[Array, Array]:
+    """Return shares (n, expert, ...) that sum to one, and how much of the whole any weights give to others, at most.
+
+    The mean of some numbers under any weights is that under the shares, up to this part of the numbers' range.
+    """
+    share = least + most
+    share /= share.sum(axis=1, keepdims=True)
+    up, down = _share(most, least), _share(least, most)
+    moved = np.maximum(up - share, share - down).sum(axis=1) / 2
+    return share, np.minimum(moved, 1.0)
+
+
+def _share(own: Array, others: Array) -> Array:
+    """Return the share of every weight if all others are as given."""
+    total = own + _sums_before(others) + _sums_before(others[:, ::-1])[:, ::-1]
+    return np.divide(own, total, out=np.zeros_like(own), where=total > 0)
+
+
+def _sums_before(values: Array) -> Array:
+    """Return the sum of all values before each one along axis 1. Small ones among large ones are not lost."""
+    sums = np.zeros_like(values)
+    np.cumsum(values[:, :-1], axis=1, out=sums[:, 1:])
+    return sums
+
+
+def _softmax_limits(low: Array, high: Array, n_active: int) -> tuple[Array, Array]:
+    top = high.max(axis=1, keepdims=True)
+    least, most = (np.exp(np.maximum(logits - top, _LEAST)) for logits in (low, high))
+    least = np.maximum(least - _TINY, 0.0)  # a weight too small for a float may be zero
+    if n_active < low.shape[1]:
+        surely, possibly = _active(low, high, n_active)
+        return least * surely, most * possibly
+    return least, most
+
+
+def _equal_limits(low: Array, high: Array, n_active: int) -> tuple[Array, Array]:
+    surely, possibly = _active(low, high, n_active)
+    return surely.astype(low.dtype), possibly.astype(low.dtype)
+
+
+def _active(low: Array, high: Array, n_active: int) -> tuple[BoolArray, BoolArray]:
+    """Return which experts are surely, and which are possibly active. Of equal logits the first wins."""
+    surely_before, possibly_before = (np.zeros(low.shape, dtype=np.int64) for _ in range(2))
+    for other in range(low.shape[1]):
+        least, most = low[:, other : other + 1], high[:, other : other + 1]
+        is_first = np.arange(low.shape[1]).reshape(-1, *[1] * (low.ndim - 2)) > other
+        surely_before += (least > high) | ((least == high) & is_first)
+        before = (most > low) | ((most == low) & is_first)
+        before[:, other] = False
+        possibly_before += before
+    return possibly_before < n_active, surely_before < n_active
+
+
+def _largest_ratio(least: Array, most: Array, experts: Array, _: int) -> Array:
+    """Return the largest mean: some of the highest experts have their most weight, all others their least."""
+    gain = most - least
+    total, weighted = least.sum(axis=1), (least * experts).sum(axis=1)
+    best = np.full(total.shape, -np.inf)
+    with np.errstate(invalid="ignore", divide="ignore"):  # all weights so far may be zero
+        for k in range(experts.shape[1]):
+            total += gain[:, k]
+            weighted += gain[:, k] * experts[:, k]
+            np.fmax(best, weighted / total, out=best)
+    return best
+
+
+def _largest_share(least: Array, most: Array, experts: Array, n_active: int) -> Array:
+    """Return the largest mean of ``n_active`` experts: those that surely count, then the highest possible ones."""
+    weighted, left = (least * experts).sum(axis=1), n_active - least.sum(axis=1)
+    for k in range(experts.shape[1]):
+        taken = np.minimum(most[:, k] - least[:, k], left)
+        weighted += taken * experts[:, k]
+        left -= taken
+    return np.asarray(weighted / n_active)
+
+
+MIXINGS: dict[type[Routing], Mixing] = {
+    SoftmaxRouting: Mixing(_softmax_limits, _largest_ratio),
+    EqualRouting: Mixing(_equal_limits, _largest_share),
+}
+"""What to do for every type of routing."""
