@@ -16,6 +16,7 @@ _WHERE = {
     "TableModel": "nae.tables",
     "compare": "nae.explanation",
     "datasets": "nae.datasets",
+    "edit": "nae.editing",
     "load": "nae.tables",
     "metrics": "nae.metrics",
     "plots": "nae.plots",
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "compare",
     "datasets",
+    "edit",
     "load",
     "metrics",
     "plots",
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from nae import presets as presets
     from nae import quality as quality
     from nae.contributions import Contributions as Contributions
+    from nae.editing import edit as edit
     from nae.estimators import NAEClassifier as NAEClassifier
     from nae.estimators import NAERegressor as NAERegressor
     from nae.explanation import GlobalExplanation as GlobalExplanation

@@ -1,6 +1,6 @@
 """The card of a model: its target, its features, its quality, and the proven limits of every feature's effect."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,6 +41,7 @@ class Card:
     measures: tuple[tuple[str, float], ...]  # weighted additivity, interaction share, cancellation
     quality: tuple[Measure, ...]  # measured on the test rows
     training: tuple[tuple[str, str], ...]
+    edits: tuple[Mapping[str, Any], ...] = ()  # who changed what after training, when and why
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as JSON values."""
@@ -51,6 +52,7 @@ class Card:
             for one in self.quality
         ]
         content["training"] = dict(self.training)
+        content["edits"] = [dict(one) for one in self.edits]
         return content
 
 
@@ -72,6 +74,7 @@ def make_card(model: TableModel) -> Card:
         measures=_measures(model),
         quality=Quality.of(model.training) if model.training.n_test_rows else (),
         training=(*_offset(model), *_facts(model.training.to_dict())),
+        edits=model.training.edits or (),
     )
 
 

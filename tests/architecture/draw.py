@@ -29,7 +29,7 @@ GROUPS = {
         "tuning",
         "scale",
     ),
-    "Showing and handing on": ("plots", "interop", "export", "report", "serving"),
+    "Showing and handing on": ("editing", "plots", "interop", "export", "report", "serving"),
     "The command line": ("cli",),
 }
 

@@ -41,6 +41,7 @@ GRAPH: Graph = {
     "constraints": ("encoding", "network"),
     "scanning": ("links", "encoding", "quality"),
     "training": ("links", "parameters", "encoding", "tables", "network", "scanning"),
+    "editing": ("encoding", "tables", "quality", "explanation", "training"),
     "engines": ("encoding", "native", "network", "training"),
     "estimators": (
         *("links", "contributions", "recipes", "parameters", "selection", "encoding", "tables", "quality"),
@@ -50,7 +51,7 @@ GRAPH: Graph = {
     "scale": ("encoding", "tables", "explanation", "scanning", "training", "engines", "estimators", "tuning"),
     "cli": (
         *("recipes", "parameters", "datasets", "encoding", "tables", "quality", "explanation", "card", "export"),
-        *("report", "serving", "native", "scanning", "estimators", "tuning", "scale"),
+        *("report", "serving", "native", "scanning", "estimators", "tuning", "scale", "editing"),
     ),
 }
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.

@@ -158,7 +158,8 @@ def test_a_statement_that_makes_no_sense_is_refused(model: TableModel, statement
         model.certify(**statement)
 
 
-def test_the_page_about_guarantees_runs() -> None:
+def test_the_page_about_guarantees_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(block, PAGE.name, "exec"), names)  # noqa: S102

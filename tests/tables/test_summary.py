@@ -30,6 +30,7 @@ ENTRIES = {
         "ordered": True,
         "of a newer version": None,
     },
+    "edits": [{"what": "drop", "feature": "sex", "who": "a", "when": "2026-01-01", "why": "b", "of a newer one": []}],
 }
 
 
@@ -81,6 +82,8 @@ def test_null_is_read_as_absent_where_it_is_allowed() -> None:
         ("constraints", {"curved": {"age": "+"}}),
         ("constraints", {"ordered": 1}),
         ("constraints", {"output": 1}),
+        ("edits", {}),
+        ("edits", [{"what": "drop", "feature": "sex", "who": "a", "when": "2026-01-01"}]),
     ],
 )
 def test_an_entry_of_the_wrong_type_is_refused_by_name(name: str, value: object) -> None:

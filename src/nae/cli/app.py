@@ -17,6 +17,7 @@ from nae.cli.compare import compare
 from nae.cli.console import say
 from nae.cli.demo import demo
 from nae.cli.doctor import doctor
+from nae.cli.edit import edit
 from nae.cli.explain import explain
 from nae.cli.export import export
 from nae.cli.fit import fit
@@ -34,6 +35,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     predict,
     explain,
     certify,
+    edit,
     report,
     compare,
     show,

@@ -1,6 +1,5 @@
 """``nae certify``: prove statements about a model from its tables, or find inputs that refute them."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,7 +8,7 @@ from rich.table import Table
 from nae.cli.columns import match_name
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, load_model
-from nae.errors import ConfigError
+from nae.cli.pairs import number_in, pairs
 from nae.explanation import Certificates
 
 __all__ = ["certify"]
@@ -53,14 +52,18 @@ def certify(
         tables, output = tables.for_class(output), None
     names = tables.feature_names
     found = tables.certify(
-        monotone={match_name(name, names) or name: sign for name, sign in _pairs(monotone, "--monotone", "income:+")},
+        monotone={
+            match_name(name, names) or name: sign for name, sign in pairs(monotone, "--monotone", example="income:+")
+        },
         max_effect={
-            match_name(name, names) or name: _number(value)
-            for name, value in _pairs(max_effect, "--max-effect", "postcode:0.05")
+            match_name(name, names) or name: number_in(value, "--max-effect", example="postcode:0.05")
+            for name, value in pairs(max_effect, "--max-effect", example="postcode:0.05")
         },
         isolated=[match_name(name, names) or name for name in isolated or ()],
         unchanged=[match_name(name, names) or name for name in unchanged or ()],
-        curved={match_name(name, names) or name: shape for name, shape in _pairs(curved, "--curved", "age:convex")},
+        curved={
+            match_name(name, names) or name: shape for name, shape in pairs(curved, "--curved", example="age:convex")
+        },
         ordered=ordered,
         output=output,
     )
@@ -80,24 +83,3 @@ def _table(found: Certificates) -> Table:
         reached = "" if one.found is None else digits(one.found)
         table.add_row(one.claim, one.verdict, digits(one.limit), digits(one.bound), reached, digits(one.tolerance))
     return table
-
-
-def _pairs(words: Sequence[str] | None, option: str, example: str) -> list[tuple[str, str]]:
-    """Return the name and the value of words such as ``income:+``."""
-    found = []
-    for word in words or ():
-        name, colon, value = word.rpartition(":")
-        if not (name and colon and value):
-            raise ConfigError(f"{option} must be a feature, a colon and a value, such as {example}; got {word!r}.")
-        found.append((name, value))
-    twice = [name for name, _ in found if [one for one, _ in found].count(name) > 1]
-    if twice:
-        raise ConfigError(f"{option} takes every feature once; got {twice[0]!r} twice.")
-    return found
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"--max-effect must end in a number, such as postcode:0.05; got {text!r}.") from None

@@ -13,10 +13,10 @@ from rich.table import Table
 from nae._typing import AnyArray, Array, IntArray
 from nae.cli.beside import find_remembered
 from nae.cli.change import compare_versions
-from nae.cli.columns import align, column_of, find_column
+from nae.cli.columns import align, column_of
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, OffsetColumns, WeightColumn, load_model
-from nae.cli.quality import read_target
+from nae.cli.quality import find_target, read_target
 from nae.cli.reading import read_file
 from nae.cli.splits import find_test_rows
 from nae.errors import ConfigError, DataError
@@ -70,7 +70,7 @@ def compare(
     if len(models[0].classes) == 2:  # each model may speak for either of the two classes
         models = [model.for_class(models[0].classes[1]) for model in models]
     table = read_file(data)
-    name = _target_name(models[0], table, target)
+    name = find_target(models[0], table, target)
     y = read_target(column_of(table, name), name, classes=models[0].classes or None)
     rivals = [_rival(name, model, table, offset, weight) for name, model in zip(names, models, strict=True)]
     shared = _shared_test_rows(rivals, y)
@@ -107,13 +107,6 @@ def _measure(rival: _Rival, target: AnyArray) -> Quality:
 def _rival(name: str, model: TableModel, table: pa.Table, offset: list[str] | None, weight: str | None) -> _Rival:
     beside = find_remembered(model, table, offset, weight)
     return _Rival(name, model, align(table, model.schema), beside.offset_of(table), beside.weight_of(table))
-
-
-def _target_name(model: TableModel, table: pa.Table, given: str | None) -> str:
-    wanted = given or model.training.target
-    if wanted is None:
-        raise ConfigError("The target's column must be known; the first model does not name it. Give --target.")
-    return find_column(wanted, table, role="target column")
 
 
 def _shared_test_rows(rivals: list[_Rival], target: AnyArray) -> IntArray | None:

@@ -4,12 +4,15 @@ import pyarrow as pa
 from rich.table import Table
 
 from nae._typing import AnyArray
+from nae.cli.columns import find_column
 from nae.cli.console import digits, make_table
 from nae.encoding import read_table
 from nae.encoding.columns import category_keys, numbers
+from nae.errors import ConfigError
 from nae.quality import Measure, Quality, class_positions
+from nae.tables import TableModel
 
-__all__ = ["quality_table", "read_target"]
+__all__ = ["find_target", "quality_table", "read_target"]
 
 
 def read_target(column: pa.ChunkedArray, name: str, *, classes: tuple[str, ...] | None) -> AnyArray:
@@ -21,6 +24,14 @@ def read_target(column: pa.ChunkedArray, name: str, *, classes: tuple[str, ...] 
     if classes:
         class_positions(keys, classes, what=f"Column {name!r}", first_row=1)
     return keys
+
+
+def find_target(model: TableModel, table: pa.Table, given: str | None) -> str:
+    """Return the column of the target: the given one, or the one that a model remembers."""
+    wanted = given or model.training.target
+    if wanted is None:
+        raise ConfigError("The target's column must be known; the model does not name it. Give --target.")
+    return find_column(wanted, table, role="target column")
 
 
 def quality_table(title: str, quality: Quality) -> Table:

@@ -7,19 +7,21 @@ from nae._words import counted
 from nae.card import Card, make_card
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, load_model
+from nae.editing import history
 
 __all__ = ["show"]
 
 
 def show(model: ModelFile, as_json: Json = False) -> None:
     """Show the card of a model: its target, its features, its quality, and the limits of every feature's effect."""
-    card = make_card(load_model(model))
+    tables = load_model(model)
+    card = make_card(tables)
     console = out()
     if as_json:
         console.print(json.dumps(card.to_dict(), ensure_ascii=False, allow_nan=False), soft_wrap=True)
         return
     console.print(f"{Path(model).name}: {card.sentence}", style="bold", soft_wrap=True)
-    for line in _facts(card):
+    for line in (*_facts(card), *(f"edited: {one.summary}" for one in history(tables))):
         console.print(line, soft_wrap=True)
     table = make_table("Features", "name", "kind", "values", "missing seen", "reason for the kind")
     table.columns[-1].justify = "left"

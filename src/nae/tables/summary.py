@@ -85,6 +85,8 @@ class TrainingSummary:
     split: SplitEntry | None = None
     constraints: Mapping[str, Any] | None = None
     """What the fit was made to keep, as keyword arguments of ``certify``: ``{"monotone": {"income": "+"}}``."""
+    edits: tuple[Mapping[str, Any], ...] | None = None
+    """What was changed after training, by whom, when and why, the first edit first; see ``nae.editing``."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Entries that this version does not know, such as those of a newer one. Saving keeps them."""
 
@@ -155,6 +157,10 @@ def _is_baseline(value: Any) -> bool:
     )
 
 
+def _is_edit(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_text(value.get(name)) for name in ("what", "feature", *_SIGNED))
+
+
 def _is_split(value: Any) -> bool:
     if not isinstance(value, dict) or not _is_text(value.get("rows_sha256")):
         return False
@@ -162,6 +168,7 @@ def _is_split(value: Any) -> bool:
     return _is_number(size) and 0 <= size < 1 and _is_count(value.get("seed"))
 
 
+_SIGNED = ("who", "when", "why")
 _NUMBER: Rule = ("a number", _is_number)
 _NUMBER_OR_NULL: Rule = ("a number, or null", _or_none(_is_number))
 _NUMBERS: Rule = ("a list of numbers", _lists(_is_number))
@@ -200,4 +207,5 @@ _RULES: dict[str, Rule] = {
     "quality_intervals": ("pairs of numbers by name", _names(_is_pair)),
     "split": ("'rows_sha256', 'test_size' below 1 and 'seed'", _is_split),
     "constraints": ("statements by their kind, as 'certify' takes them", is_promises),
+    "edits": ("a list of edits, each with 'what', 'feature', 'who', 'when' and 'why'", _lists(_is_edit)),
 }

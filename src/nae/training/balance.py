@@ -21,7 +21,7 @@ from nae.training.losses import Excess, Loss
 from nae.training.ordering import least_apart, pool_violators
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["balance"]
+__all__ = ["balance", "balance_again"]
 
 _ROWS = 1 << 16  # rows summed together
 _SCORED = 1 << 13  # rows scored together: their cells are many more numbers
@@ -60,15 +60,7 @@ def balance(
     rows = _Rows(parts, loss.excess, class_weight, workers)
     weights = np.ones(1) if class_weight is None else class_weight
     logs = np.log(weights)
-    if loss.has_classes:
-        shift = _solve_classes(rows, -logs)
-        shift = shift - shift.mean()
-    else:
-        start = np.full(model.n_outputs, logs[0] - logs[-1])
-        if loss.levels:
-            shift = _solve_ordered(rows, least_apart(model) / scale.unit[1:]) * scale.unit
-        else:
-            shift = _solve_outputs(rows, start, is_relative=not loss.is_scaled) * scale.unit
+    shift = _solve(model, rows, loss, scale.unit, logs)
     shift = np.where(scale.spread > 0, workers.agree(shift.tolist()), 0.0)  # a constant target is predicted already
     return replace(
         model,
@@ -76,6 +68,34 @@ def balance(
         class_weight=tuple(weights.tolist()) if logs.any() else (),
         training=replace(model.training, intercept_shift=tuple(shift.tolist())),
     )
+
+
+def balance_again(model: TableModel, rows: Scored, loss: Loss, unit: Array) -> TableModel:
+    """Return the same model with the intercept at which its predictions have the totals of rows.
+
+    ``unit`` is what scores and targets of a scaled loss are divided by, per output; ``rows`` hold neither.
+    """
+    score, target = rows.score / unit, rows.target
+    if loss.is_scaled:
+        target = np.broadcast_to(target, rows.score.shape) / unit
+    found = _Rows([Scored(score, target, rows.weight)], loss.excess, None, ALONE)
+    shift = _solve(model, found, loss, unit, np.zeros(max(len(model.classes), 1)))
+    return replace(
+        model,
+        intercept=model.intercept + shift,
+        training=replace(model.training, intercept_shift=tuple(shift.tolist())),
+    )
+
+
+def _solve(model: TableModel, rows: "_Rows", loss: Loss, unit: Array, logs: Array) -> Array:
+    """Return the shift of every output, on the scale of the model; ``logs`` are those of the weights of classes."""
+    if loss.has_classes:
+        shift = _solve_classes(rows, -logs)
+        return np.asarray(shift - shift.mean())
+    if loss.levels:
+        return _solve_ordered(rows, least_apart(model) / unit[1:]) * unit
+    start = np.full(model.n_outputs, logs[0] - logs[-1])
+    return _solve_outputs(rows, start, is_relative=not loss.is_scaled) * unit
 
 
 def _score(model: TableModel, rows: TrainingRows, loss: Loss, scale: Scale) -> Array:

@@ -1,0 +1,123 @@
+"""The last steps of every edit: balance, statistics, promises, what it changed, and the record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from nae.editing.ordering import expert_order, in_order, is_ordered
+from nae.editing.promises import joined, settled
+from nae.editing.record import Edit, finite, tables_digest
+from nae.editing.rows import EditRows
+from nae.errors import ConfigError
+from nae.explanation.comparison import compare
+from nae.quality import Quality
+from nae.tables.clamps import Clamps
+from nae.tables.model import TableModel
+from nae.tables.summary import TrainingSummary
+
+__all__ = ["Entry", "settle"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was asked for, by whom, when and why."""
+
+    what: str
+    feature: str
+    arguments: dict[str, Any]
+    who: str
+    why: str
+    when: str
+
+
+def settle(before: TableModel, changed: TableModel, rows: EditRows | None, entry: Entry) -> TableModel:
+    """Return the edited model with the edit in its record."""
+    if not all(np.isfinite(array).all() for array in (changed.experts, changed.gate.terms)):
+        raise ConfigError(f"An edit must leave finite numbers; {entry.what} of {entry.feature!r} does not.")
+    model = replace(_outputs_in_order(changed), statistics=None, training=_without_stale(changed.training))
+    if rows is not None:
+        model = rows.described(rows.balanced(model))
+    promises = settled(model, joined(before.training.constraints or {}, _gained(entry)))
+    model = replace(model, training=replace(model.training, constraints=promises.kept or None))
+    found = compare(before, model).certificate()
+    edit = Edit(
+        what=entry.what,
+        feature=entry.feature,
+        arguments=entry.arguments,
+        who=entry.who,
+        when=entry.when,
+        why=entry.why,
+        before=tables_digest(before),
+        after=tables_digest(model),
+        bound=finite(found.bound),
+        found=found.found,
+        is_balanced=rows is not None and rows.known is not None,
+        proven=promises.proven,
+        dropped=promises.dropped,
+        **_on_rows(before, model, rows),
+    )
+    edits = (*(before.training.edits or ()), edit.to_entry())
+    return replace(model, training=replace(model.training, edits=edits))
+
+
+def _on_rows(before: TableModel, after: TableModel, rows: EditRows | None) -> dict[str, Any]:
+    if rows is None:
+        return {}
+    moved = np.abs(rows.moved(before, after))
+    return {
+        "n_rows": len(rows),
+        "mean_change": float(np.average(moved, axis=0, weights=rows.weight).max()),
+        "largest_change": float(moved.max()),
+        "quality_before": _values(rows.measured(before)),
+        "quality_after": _values(rows.measured(after)),
+    }
+
+
+def _values(quality: Quality | None) -> dict[str, float] | None:
+    return None if quality is None else {one.name: one.value for one in quality}
+
+
+def _gained(entry: Entry) -> Mapping[str, Any]:
+    """Return what an edit promises. With more than two classes, a cap is about the log-odds of any two."""
+    one, listed = entry.feature, [entry.feature]
+    gained: dict[str, dict[str, Any]] = {
+        "pin": {"max_effect": {one: 0.0}, "isolated": listed},
+        "drop": {"max_effect": {one: 0.0}, "isolated": listed, "unchanged": listed},
+        "cap": {"max_effect": {one: entry.arguments.get("limit")}},
+        "monotone": {"monotone": {one: entry.arguments.get("way")}},
+    }
+    return gained.get(entry.what, {})
+
+
+def _without_stale(training: TrainingSummary) -> TrainingSummary:
+    """Return the summary without what was measured of the model before, its balance included."""
+    return replace(
+        training,
+        intercept_shift=None,
+        additivity=None,
+        validation_loss=None,
+        table_error=None,
+        n_test_rows=None,
+        quality=None,
+        baseline_quality=None,
+        quality_intervals=None,
+    )
+
+
+def _outputs_in_order(model: TableModel) -> TableModel:
+    """Return the model with every expert's quantiles in order, if its outputs are quantiles, as the fit left them."""
+    if not model.training.levels:
+        return model
+    experts = model.experts.copy()
+    for i in range(model.n_features):
+        slots = model.schema.slots(i)
+        own, order = experts[slots], expert_order(experts[slots].astype(np.float64))
+        experts[slots] = np.sort(own, axis=2)
+        if is_ordered(own, order):
+            experts[slots] = in_order(experts[slots], order)
+    clamps = model.clamps
+    if clamps is not None:
+        clamps = Clamps(np.sort(clamps.lower, axis=1), np.sort(clamps.upper, axis=1))
+    return replace(model, experts=experts, clamps=clamps)
