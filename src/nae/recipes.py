@@ -148,6 +148,8 @@ class Recipe:
     """Patience as a share of the epochs. None counts looks instead."""
     least_patience_epochs: int
     """Patience as a share of the epochs is at least this many epochs."""
+    leading_patience: float
+    """Patience where monotone features change others, as a share of the usual patience: such a fit improves slowly."""
     full_rows: int
     """Up to this many rows, steps between looks and least steps shrink in proportion: few rows need few steps."""
 
@@ -221,6 +223,7 @@ NUMBERS = Recipe(
     least_patience=100,
     patience_share=None,
     least_patience_epochs=5,
+    leading_patience=0.7,
     full_rows=800,
     weight_decay=0.1,
     most_weight_decay=1.0,

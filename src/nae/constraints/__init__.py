@@ -1,7 +1,7 @@
 """Constraints: what a fit is asked to promise, and the forms that make the network keep it."""
 
 from nae.constraints.constraints import Constraints, Score
-from nae.constraints.forms import make_forms, needs_logits
+from nae.constraints.forms import find_leaders, make_forms, needs_logits
 from nae.constraints.reading import Asked, read_constraints
 
-__all__ = ["Asked", "Constraints", "Score", "make_forms", "needs_logits", "read_constraints"]
+__all__ = ["Asked", "Constraints", "Score", "find_leaders", "make_forms", "needs_logits", "read_constraints"]

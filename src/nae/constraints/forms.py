@@ -1,6 +1,6 @@
 """From constraints to the forms of a network: the conditions under which each promise holds (docs/guarantees.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from nae.encoding import Number, Schema
 from nae.encoding.schema import Feature
 from nae.network import Forms, NetworkConfig
 
-__all__ = ["make_forms", "needs_logits"]
+__all__ = ["find_leaders", "make_forms", "needs_logits"]
 
 _ROUNDING = 1e-6  # share of a cap that single precision may need
-_SHARPNESS = 0.3
+_SHARPNESS = 0.05  # 0.03 to 0.1 are alike; beyond, small tables lose (docs/decisions/0019-constraints.md)
 _LOGITS = ("additive", "diagonal")  # gates whose terms are logits
 
 
@@ -27,9 +27,8 @@ def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, 
     """Return the forms of a network with ``n_slots`` slots per feature."""
     n_ordered = np.array([_count_ordered(feature) for feature in schema.features])
     rises, bends = (_signs(part, n_ordered) * score.sign for part in (constraints.monotone, constraints.curved))
-    has_full_gate = config.gate in _LOGITS and config.routing == "softmax" and config.n_active == config.n_experts > 1
-    isolated = np.isin(np.arange(len(schema)), sorted(_isolated(constraints)))
-    leads = (rises != 0) & ~isolated & has_full_gate
+    isolated = _among(_isolated(constraints), len(schema))
+    leads = find_leaders(constraints, config, len(schema)) & (rises != 0)
     is_silent = (bends != 0) | ((rises != 0) & ~leads)  # changes nothing, itself included
     allows = _masks(constraints, config.n_members)
     others = ~np.eye(len(schema), dtype=bool)
@@ -46,13 +45,28 @@ def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, 
         rises=rises,
         bends=bends,
         caps=_caps(constraints, score, len(schema)),
-        is_single=np.isin(np.arange(len(schema)), sorted(constraints.allowed.unchanged)),
+        is_single=_among(constraints.allowed.unchanged, len(schema)),
         is_sorted=is_led & (config.n_experts > 1),
         sorts_outputs=constraints.sorts_outputs,
         leads=leads,
         allows=allows,
         sharpness=_SHARPNESS,
     )
+
+
+def find_leaders(constraints: Constraints, config: NetworkConfig, n_features: int) -> BoolArray:
+    """Return the monotone features that may change others, (F,).
+
+    That takes terms that are logits, and weights that never jump. With another gate, or fewer active experts, a
+    monotone feature changes nobody.
+    """
+    can_lead = config.gate in _LOGITS and config.routing == "softmax" and config.n_active == config.n_experts > 1
+    isolated = _isolated(constraints)
+    return _among([i for i in constraints.monotone if can_lead and i not in isolated], n_features)
+
+
+def _among(chosen: Iterable[int], n_features: int) -> BoolArray:
+    return np.asarray(np.isin(np.arange(n_features), sorted(chosen)))
 
 
 def _masks(constraints: Constraints, n_members: int) -> BoolArray:

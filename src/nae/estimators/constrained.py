@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from nae.constraints import Asked, Constraints, Score, needs_logits, read_constraints
+from nae.constraints import Asked, Constraints, Score, find_leaders, needs_logits, read_constraints
 from nae.encoding import Schema
 from nae.errors import ConfigError
 from nae.estimators.rows import Task
@@ -10,6 +10,7 @@ from nae.estimators.settings import Settings
 from nae.links import link_named
 from nae.network import ENCODERS
 from nae.parameters import Parameters
+from nae.recipes import NUMBERS
 
 __all__ = ["constrain", "score_of"]
 
@@ -44,6 +45,10 @@ def constrain(
                 f"feature may not change another; got gate={parameters.gate!r}. Pass gate='additive' or 'auto'."
             )
         settings = replace(settings, network=replace(network, gate="additive"))
+    if find_leaders(constraints, settings.network, len(schema)).any() and not parameters.early_stopping_rounds:
+        training = settings.training
+        patience = training.patience and max(1, round(training.patience * NUMBERS.leading_patience))
+        settings = replace(settings, training=replace(training, patience=patience))
     return settings, constraints
 
 
