@@ -34,6 +34,7 @@ def small(seed: int, **shape: object) -> tuple[TableModel, Columns]:
     return model, make_table(random, model.schema, 4)
 
 
+@settings(max_examples=40)
 @given(models_with_tables(may_clamp=True), st.data())
 def test_no_completion_leaves_the_range(drawn: tuple[TableModel, Columns], data) -> None:
     model, table = drawn
@@ -55,7 +56,7 @@ def test_no_completion_leaves_the_range(drawn: tuple[TableModel, Columns], data)
         assert all((row == name).all() for name, row in sure)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(models_with_tables(may_clamp=True))
 def test_no_climb_leaves_the_range(drawn: tuple[TableModel, Columns]) -> None:
     model, table = drawn

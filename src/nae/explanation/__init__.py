@@ -13,6 +13,8 @@ _WHERE = {
     "Counterexample": "nae.explanation.certificates",
     "EffectCap": "nae.explanation.caps",
     "EffectCaps": "nae.explanation.caps",
+    "Extreme": "nae.explanation.extremes",
+    "Extremes": "nae.explanation.extremes",
     "FeatureShape": "nae.explanation.shapes",
     "GlobalExplanation": "nae.explanation.shapes",
     "InteractionExplanation": "nae.explanation.interaction",
@@ -20,6 +22,8 @@ _WHERE = {
     "LocalExplanation": "nae.explanation.local",
     "PairStrength": "nae.explanation.strength",
     "PredictionRange": "nae.explanation.ranges",
+    "Question": "nae.explanation.questions",
+    "Questions": "nae.explanation.questions",
     "RowChange": "nae.explanation.changes",
     "RowChanges": "nae.explanation.changes",
     "compare": "nae.explanation.comparison",
@@ -37,6 +41,8 @@ __all__ = [
     "Counterexample",
     "EffectCap",
     "EffectCaps",
+    "Extreme",
+    "Extremes",
     "FeatureShape",
     "GlobalExplanation",
     "InteractionExplanation",
@@ -44,6 +50,8 @@ __all__ = [
     "LocalExplanation",
     "PairStrength",
     "PredictionRange",
+    "Question",
+    "Questions",
     "RowChange",
     "RowChanges",
     "compare",
@@ -63,9 +71,13 @@ if TYPE_CHECKING:
     from nae.explanation.changes import RowChanges as RowChanges
     from nae.explanation.comparison import Comparison as Comparison
     from nae.explanation.comparison import compare as compare
+    from nae.explanation.extremes import Extreme as Extreme
+    from nae.explanation.extremes import Extremes as Extremes
     from nae.explanation.grid import Axis as Axis
     from nae.explanation.interaction import InteractionExplanation as InteractionExplanation
     from nae.explanation.local import LocalExplanation as LocalExplanation
+    from nae.explanation.questions import Question as Question
+    from nae.explanation.questions import Questions as Questions
     from nae.explanation.ranges import PredictionRange as PredictionRange
     from nae.explanation.shapes import FeatureShape as FeatureShape
     from nae.explanation.shapes import GlobalExplanation as GlobalExplanation

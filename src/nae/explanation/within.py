@@ -14,7 +14,7 @@ from nae.errors import ConfigError, did_you_mean
 from nae.ranges import Domain, among, between, whole
 from nae.tables.model import TableModel
 
-__all__ = ["read_domains", "without"]
+__all__ = ["read_domains", "value_within", "without"]
 
 
 def read_domains(model: TableModel, unknown: Any, within: Any) -> tuple[Domain, ...]:
@@ -43,6 +43,16 @@ def without(X: Any, model: TableModel, domains: Sequence[Domain]) -> Any:
     order = tuple(dict.fromkeys(order))
     categorical = frozenset(order.index(columns.names[at]) for at in columns.categorical)
     return Columns(tuple(arrays[name] for name in order), order, categorical)
+
+
+def value_within(kind: Number | Category, limit: Any, value: Any) -> Any:
+    """Return the value within its limits that the tables do not tell from ``value``."""
+    if isinstance(kind, Number):
+        low, high = _interval(kind, limit)
+        return min(max(value, low), high)
+    slot = kind.locate(np.array([value], dtype=object))[0][0]
+    keys = category_keys(np.array(_values(limit), dtype=object))
+    return next(key for key in keys if _slot(kind, key) == slot)
 
 
 def _limited(model: TableModel, feature: int, limit: Any) -> Domain:

@@ -1,7 +1,8 @@
 """Proven ranges of the score when only some features are known: intervals of tables, and branch and bound."""
 
+from nae.ranges.climbing import climb, row_at, scores
 from nae.ranges.domains import Domain, among, between, whole
 from nae.ranges.problem import Problem
 from nae.ranges.search import Boxes
 
-__all__ = ["Boxes", "Domain", "Problem", "among", "between", "whole"]
+__all__ = ["Boxes", "Domain", "Problem", "among", "between", "climb", "row_at", "scores", "whole"]

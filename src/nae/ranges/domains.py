@@ -28,6 +28,7 @@ class Domain:
     slot: IntArray  # (V,)
     fraction: Array  # (V,), of the way to the next slot
     joined: BoolArray  # (V - 1,), whether the values between a vertex and the next one belong to the domain
+    most_nodes: int = 2**30  # of the tree; nodes without children may then have many vertices
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -35,7 +36,7 @@ class Domain:
     @cached_property
     def _tree(self) -> IntArray:
         """First vertex, last vertex, left child and right child of every node, (4, N); -1 for no child."""
-        return np.array(_halved(self.joined), dtype=np.int64).T
+        return np.array(_halved(self.joined, self.most_nodes), dtype=np.int64).T
 
     @property
     def first(self) -> IntArray:
@@ -84,7 +85,7 @@ class Domain:
         return out
 
     def refined(self, moves: Array, *, step: float, most: int) -> "Domain":
-        """Return the same domain with further vertices on its lines.
+        """Return the same domain with further vertices on its lines, and a tree of limited size.
 
         Parameters
         ----------
@@ -93,7 +94,7 @@ class Domain:
         step
             About how far it may move from one vertex of the result to the next one.
         most
-            The result has at most so many vertices; steps are longer where it would have more.
+            The tree has at most so many nodes, and the domain gets no further vertices beyond so many.
         """
         n_parts = self._parts(moves, step)
         while n_parts.max(initial=1) > 1 and n_parts.sum() >= most:
@@ -104,7 +105,7 @@ class Domain:
         place = self.slot + self.fraction
         place = np.append(place[start] + part / n_parts[start] * np.diff(place)[start], place[-1])
         slot = np.floor(place).astype(np.int64)
-        return Domain(self.feature, slot, place - slot, np.repeat(self.joined, n_parts))
+        return Domain(self.feature, slot, place - slot, np.repeat(self.joined, n_parts), max(most, 1))
 
     def _parts(self, moves: Array, step: float) -> IntArray:
         """Return into how many parts every line is cut, (V - 1,)."""
@@ -150,11 +151,11 @@ def _domain(feature: int, slot: IntArray, fraction: Array, *, n_joined: int = 0)
     return Domain(feature, slot.astype(np.int64), fraction, np.arange(1, len(slot)) < n_joined)
 
 
-def _halved(joined: BoolArray) -> list[tuple[int, int, int, int]]:
+def _halved(joined: BoolArray, most: int) -> list[tuple[int, int, int, int]]:
     """Return first, last, left and right of every node."""
     runs, children = [(0, len(joined))], []
     for run in runs:  # grows on the way
-        halves = _halves(*run, joined)
+        halves = _halves(*run, joined) if len(runs) + 2 <= most else []
         children.append((len(runs), len(runs) + 1) if halves else (-1, -1))
         runs += halves
     return [(*run, *both) for run, both in zip(runs, children, strict=True)]

@@ -23,7 +23,7 @@ from nae.tables.model import TableModel
 __all__ = ["Clamp", "Line", "Mixed", "Output", "Own", "Problem"]
 
 _STEP = 0.1  # logits move by about this much between two vertices
-_PLACES = 2**21  # numbers that are kept of what the vertices of a domain add to the units
+_PLACES = 2**23  # numbers that are kept of what all nodes add to the units
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,8 @@ class Problem:
         """Return the problem of some rows; what they hold for a feature with a domain does not matter."""
         model, gate = tables.model, Units(tables.model)
         cells = Cells(cells.slot.astype(np.int64), cells.fraction.astype(np.float64))
-        domains = [gate.refined(domain, step=_STEP, n_places=_PLACES) for domain in domains]
+        places = _PLACES // max(len(domains), 1)
+        domains = [gate.refined(domain, step=_STEP, n_places=places) for domain in domains]
         for domain in domains:
             cells = domain.place(cells, np.zeros(len(cells), dtype=np.int64))
         used = np.flatnonzero(tables.direction)

@@ -51,6 +51,19 @@ class Boxes:
         """The bounds of every row's score, (B,) each."""
         return self.lower.min(axis=1), self.upper.max(axis=1)
 
+    def reach(self, low: float, high: float) -> None:
+        """Take note that some inputs of every row have these scores."""
+        np.minimum(self.bottom, low, out=self.bottom)
+        np.maximum(self.top, high, out=self.top)
+
+    def best_vertices(self, sign: int, n: int) -> IntArray:
+        """Return the middle vertices of the first row's boxes with the highest (``sign`` 1) or lowest bounds."""
+        height = self.upper[0] if sign > 0 else -self.lower[0]
+        at = np.argsort(-height[: self.n_boxes[0]], kind="stable")[:n]
+        domains = [line.domain for line in self.problem.lines]
+        nodes = zip(domains, self.nodes[0, at].T, strict=True)
+        return np.stack([(domain.first + domain.last)[some] // 2 for domain, some in nodes], axis=1)
+
     def halve(self, tolerance: float) -> Self:
         """Halve boxes until no bound can improve by more than the tolerance, or until the budget is spent."""
         while self._halve_best(1, tolerance) + self._halve_best(-1, tolerance):

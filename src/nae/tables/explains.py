@@ -9,8 +9,10 @@ from nae.encoding.columns import Columns
 if TYPE_CHECKING:
     from nae.explanation.caps import EffectCaps
     from nae.explanation.certificates import Certificates
+    from nae.explanation.extremes import Extremes
     from nae.explanation.interaction import InteractionExplanation, Isolation
     from nae.explanation.local import LocalExplanation
+    from nae.explanation.questions import Questions
     from nae.explanation.ranges import PredictionRange
     from nae.explanation.shapes import GlobalExplanation
     from nae.explanation.strength import InteractionStrength, PairStrength
@@ -230,3 +232,54 @@ class Explains:
             budget=budget,
             offset=offset,
         )
+
+    def next_question(
+        self,
+        row: Any,
+        *,
+        unknown: Iterable[str] | str | None = None,
+        within: Mapping[str, Any] | None = None,
+        budget: int = 32,
+    ) -> "Questions":
+        """Return the unknown features of a row, first the one whose answer narrows the range of the score most.
+
+        Up to 32 answers are tried per feature: its levels, or knots for equal shares of the training rows. Features are
+        ordered by the mean width of the range after them, weighted by the training rows.
+
+        Parameters
+        ----------
+        row
+            A table of one row, or a dict of values.
+        unknown
+            The unknown features. If None, those that the row lacks or that are missing in it.
+        within
+            Limits by feature, as in ``predict_range``.
+        budget
+            Number of boxes per answer. Default: 32.
+        """
+        from nae.explanation.questions import next_question
+
+        return next_question(
+            self._explained_model(), self._explained_columns, row, unknown=unknown, within=within, budget=budget
+        )
+
+    def extremes(
+        self, *, within: Mapping[str, Any] | None = None, budget: int | None = None, output: str | None = None
+    ) -> "Extremes":
+        """Return the smallest and the largest score that any input can have, with inputs that reach them.
+
+        Every extreme has the score of an input that a search found, and a proven bound. The truth lies between them.
+
+        Parameters
+        ----------
+        within
+            Limits by feature, as in ``predict_range``. Features without limits may have any value.
+        budget
+            Number of boxes into which the inputs are divided. If None, 64 to 4,096, fewer for larger models.
+        output
+            One of several targets; if None, all. With more than two classes, the class whose log-odds against each
+            other class are meant.
+        """
+        from nae.explanation.extremes import extremes
+
+        return extremes(self._explained_model(), within=within, budget=budget, output=output)
