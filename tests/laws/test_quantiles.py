@@ -13,15 +13,20 @@ from hypothesis import strategies as st
 
 import nae
 from nae import NAERegressor
+from nae.constraints import Constraints, Score, make_forms
+from nae.constraints.interactions import Allowed
 from nae.encoding import Cells
 from nae.errors import DataError
+from nae.network import draw_network
 from nae.tables import TableModel
 from nae.training import make_loss
+from nae.training.assemble import padded_slots
 from nae.training.balance import _Rows, _solve_ordered
 from nae.training.data import Scored
-from nae.training.ordering import in_order, least_apart
+from nae.training.ordering import in_order, least_apart, ordered_start
 from nae.training.workers import ALONE
-from tests.laws.models import make_model, make_table
+from tests.configs import network_config
+from tests.laws.models import make_model, make_schema, make_table
 
 LEVELS = [0.05, 0.5, 0.95]
 N_ROWS = 400
@@ -123,6 +128,44 @@ def test_the_least_room_between_outputs_is_never_undercut(seed, dtype, n_members
     np.testing.assert_allclose(least_apart(model), proven_apart(model), atol=1e-3 if dtype == np.float32 else 1e-12)
     barely = replace(model, intercept=model.intercept - [0.0, float(least_apart(model)[0])])
     assert_never_crosses(barely, random)
+
+
+@pytest.mark.parametrize("has_start", [False, True])
+def test_every_step_of_training_keeps_the_order(has_start):
+    random, schema = np.random.default_rng(8), make_schema(np.random.default_rng(8), 3)
+    n_slots = max(feature.n_slots for feature in schema.features)
+    config = network_config(n_experts=3, n_active=3, n_members=2, hidden_dim=4)
+    forms = make_forms(
+        Constraints(monotone={}, curved={}, max_effect={}, allowed=Allowed.everything(3), sorts_outputs=True),
+        schema,
+        config,
+        Score(np.ones(3), is_log=False, n_classes=0),
+        n_slots,
+    )
+    network = draw_network(config, random.normal(size=(3, n_slots, 4)), 3, random=random, forms=forms)
+    network = network.with_arrays({k: v + random.normal(size=v.shape) for k, v in network.arrays.items()})
+    if has_start:
+        network = network.begin_at(ordered_start(random.normal(size=(3 * n_slots + 1, 3, 2)), 3))
+    experts, _, intercept = network.to_tables(padded_slots(schema))
+    assert (np.diff(experts, axis=2) >= 0).all()
+    assert (np.diff(intercept, axis=0) >= 0).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**16), st.sampled_from([0.01, 1.0, 100.0]))
+def test_a_start_is_put_in_order_without_a_change_where_it_can_be(seed, size):
+    random = np.random.default_rng(seed)
+    effects, intercept = size * random.normal(size=(2, 4, 3, 2)), np.sort(random.normal(size=(3, 2)), axis=0)
+    start = np.concatenate([effects.reshape(8, 3, 2), intercept[None]])
+    found = ordered_start(start, 2)
+    assert (np.diff(found, axis=1) >= 0).all()
+    rows = np.array(list(product(range(4), range(4, 8))))
+    before, after = (one[rows].sum(axis=1) + one[-1] for one in (start, found))
+    lacks = np.minimum(np.diff(effects, axis=2).min(axis=1), 0).sum(axis=0) + np.diff(intercept, axis=0)
+    for member in range(2):
+        is_kept = (lacks[:, member] >= 0).all()
+        assert np.allclose(before[..., member], after[..., member], atol=1e-9 * size) == is_kept
+    np.testing.assert_allclose(before.mean(axis=1), after.mean(axis=1), atol=1e-9 * size)
 
 
 @pytest.mark.parametrize("how", ["plain", "weights and offset", "three members"])

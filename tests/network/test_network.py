@@ -31,6 +31,12 @@ def drawn(config: NetworkConfig | None = None, *, seed: int = 0, **given: Any) -
     return draw_network(config, random=np.random.default_rng(seed), **given)
 
 
+def test_an_intercept_begins_where_it_is_told_to() -> None:
+    intercept = drawn(intercept=np.array([-1.0, 2.0])).arrays["intercept"]
+    np.testing.assert_array_equal(intercept, [[-1.0, -1.0], [2.0, 2.0]])
+    assert intercept.flags.c_contiguous  # as the native core reads it
+
+
 @pytest.mark.parametrize(
     ("gate", "width"), [("additive", 5 * N_FEATURES), ("low-rank", 3), ("deep", 3), ("diagonal", 5)]
 )

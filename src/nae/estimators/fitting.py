@@ -24,6 +24,7 @@ from nae.training import History, Job, train
 from nae.training.assemble import Scale, assemble, padded_slots
 from nae.training.checkpoint import Checkpoints
 from nae.training.data import own_folds
+from nae.training.ordering import ordered_start
 from nae.training.start import fit_start
 from nae.training.workers import ALONE, Workers
 
@@ -93,6 +94,7 @@ def _make_network(prepared: Prepared, random: np.random.Generator, *, has_start:
         dtype=settings.dtype,
         constant=np.array([feature.is_constant for feature in prepared.schema.features]),
         forms=_forms(prepared),
+        intercept=prepared.task.begin,
     )
     if prepared.state is not None:
         return _with_state(network, prepared.state)
@@ -146,7 +148,11 @@ def _begin(network: Network, prepared: Prepared) -> Network:
         return network
     own_fold = own_folds(n_members, prepared.settings.n_folds)
     loss = prepared.task.loss
-    return network.begin_at(fit_start(rows, prepared.schema, loss, own_fold=own_fold, n_slots=network.n_slots))
+    start = fit_start(rows, prepared.schema, loss, own_fold=own_fold, n_slots=network.n_slots)
+    if loss.levels:
+        start = ordered_start(start, network.n_features)
+        network = network.with_arrays({**network.arrays, "intercept": np.zeros_like(network.arrays["intercept"])})
+    return network.begin_at(start)
 
 
 def _table_error(network: Network, model: TableModel, cells: Cells, scale: Scale) -> float:

@@ -80,6 +80,8 @@ class Task:
     class_weight: Array | None = None  # (class,), factors of the rows' weights in training
     positive: str = ""
     """The class that the score of a two-class model speaks for. Training itself always learns the second class."""
+    begin: Array | None = None
+    """Where the score of training begins, (output,). If None, at zero."""
 
     @property
     def n_targets(self) -> int:

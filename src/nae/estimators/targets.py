@@ -94,8 +94,8 @@ class NumberTarget(Target):
         scale = _scale(moments, loss)
         if loss.name in ROBUST:
             rest = (values[kept] - base[kept]).T
-            scale = _robust(scale, loss, [(column, weight[kept]) for column in rest])
-        return rows, Task(loss, scale, _outputs(loss, target.names))
+            return rows, _robust_task(loss, scale, target.names, [(column, weight[kept]) for column in rest])
+        return rows, Task(loss, scale, target.names)
 
     def read_again(self, y: Any, task: Task) -> AnyArray:
         values = read_numbers(y, domain=task.loss.domain).values
@@ -112,8 +112,8 @@ class NumberTarget(Target):
             raise DataError("A regression needs a target of numbers; the scan has none.")
         scale = _scale(survey.target, loss)
         if loss.name in ROBUST:
-            scale = _robust(scale, loss, [values.distribution() for values in survey.target_values])
-        return Task(loss, scale, _outputs(loss, roles.target))
+            return _robust_task(loss, scale, roles.target, [one.distribution() for one in survey.target_values])
+        return Task(loss, scale, roles.target)
 
     def _loss(self) -> Loss:
         given = self.given
@@ -249,23 +249,25 @@ def _scale(moments: TargetMoments, loss: Loss) -> Scale:
     return Scale(np.log(np.maximum(moments.level, 1e-12)) - moments.log_exposure, np.where(is_constant, 0.0, 1.0))
 
 
-def _outputs(loss: Loss, targets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the outputs: those of the targets, or ``q0.05`` for a quantile of several."""
-    return tuple(f"q{level:g}" for level in loss.levels) or targets
+def _robust_task(loss: Loss, scale: Scale, names: tuple[str, ...], targets: Sequence[tuple[Array, Array]]) -> Task:
+    """Return the task of a robust loss; ``targets`` are values with their weights.
 
-
-def _robust(scale: Scale, loss: Loss, targets: Sequence[tuple[Array, Array]]) -> Scale:
-    """Return a scale of medians and robust spreads. Where the robust spread is 0, the original spread is kept.
-
-    ``targets`` are values with their weights. Several quantiles of one target share its spread, and start at the
+    Several quantiles of a target are outputs with the same scale, named ``q0.05`` and so on. They start at the
     quantiles of its values.
     """
-    centre, spread = np.array([robust_scale(*target) for target in targets]).T
-    if loss.levels:
-        centre = weighted_quantiles(*targets[0], loss.levels)
-    like = np.zeros_like(centre)
+    scale = _robust(scale, [robust_scale(*target) for target in targets])
+    if not loss.levels:
+        return Task(loss, scale, names)
+    begin = (weighted_quantiles(*targets[0], loss.levels) - scale.centre) / scale.unit
+    same = Scale(*(np.repeat(one, len(loss.levels)) for one in (scale.centre, scale.spread, scale.base)))
+    return Task(loss, same, tuple(f"q{level:g}" for level in loss.levels), begin=begin)
+
+
+def _robust(scale: Scale, found: Sequence[tuple[float, float]]) -> Scale:
+    """Return a scale of medians and robust spreads. Where the robust spread is 0, the original spread is kept."""
+    centre, spread = np.array(found).T
     return Scale(
         np.where(scale.spread > 0, centre, scale.centre),
-        np.where((scale.spread > 0) & (spread > 0), spread, scale.spread) + like,
-        scale.base + like,
+        np.where((scale.spread > 0) & (spread > 0), spread, scale.spread),
+        scale.base,
     )

@@ -98,6 +98,11 @@ class Network:
         return self.config.n_experts, self.n_outputs, self.config.n_members
 
     @property
+    def sorts_outputs(self) -> bool:
+        """Whether the outputs of every expert, and those of the intercept, are in ascending order."""
+        return self.forms is not None and self.forms.sorts_outputs
+
+    @property
     def start(self) -> AnyArray | None:
         """What all experts of a feature, and the intercept, are added to; None without such a start."""
         return self.arrays.get(START)
@@ -132,7 +137,11 @@ class Network:
                 experts[own], terms[own] = self._shape(i, raw, raw_terms)
         intercept = np.asarray(self.arrays["intercept"], dtype=np.float64)
         intercept = intercept if start is None else intercept + start[-1]
-        return experts, self.gate.to_tables(terms, gate), intercept
+        return (
+            experts,
+            self.gate.to_tables(terms, gate),
+            np.sort(intercept, axis=0) if self.sorts_outputs else intercept,
+        )
 
     def _evaluate(self, feature: int, slots: IntArray) -> tuple[Array, Array]:
         """Return experts (S, K, O, M) and gate terms (S, W, M) of a feature on some slots."""
@@ -162,8 +171,12 @@ def draw_network(
     dtype: type[np.floating] = np.float32,
     constant: BoolArray | None = None,
     forms: Forms | None = None,
+    intercept: Array | None = None,
 ) -> Network:
-    """Return a network with random weights. Features that are ``constant`` get experts that stay at zero."""
+    """Return a network with random weights. Features that are ``constant`` get experts that stay at zero.
+
+    ``intercept`` says where the score of each output begins, (O,). If None, at zero.
+    """
     n_features, _, in_dim = inputs.shape
     encoder, gate = ENCODERS[config.encoder], GATES[config.gate]
     width, own = config.hidden_dim, (config.n_members, n_features)
@@ -186,7 +199,7 @@ def draw_network(
     drawn = {
         "expert_weight": uniform(random, n_features, width, *columns, bound=bound),
         "expert_bias": uniform(random, n_features, 1, *columns, bound=bias_bound),
-        "intercept": np.zeros((n_outputs, config.n_members)),
+        "intercept": np.zeros((n_outputs, config.n_members)) + (0.0 if intercept is None else intercept[:, None]),
         **blocks,
     }
     drawn_gate = gate.draw(random, **sizes, hidden_dim=width, rank=config.gate_rank)

@@ -53,6 +53,7 @@ class TorchNetwork(nn.Module):
         noise = torch.tensor(network.noise) if network.is_noisy else None
         self.register_buffer("noise", noise, persistent=False)
         self.register_buffer(START, None if network.start is None else torch.tensor(network.start))
+        self.sorts_outputs = network.forms is not None and network.forms.sorts_outputs
         self.forms = None if network.forms is None else TorchForms(network.forms, dtype=network.dtype)
         self.groups = None if self.is_on_rows else group_features(network.inputs)
 
@@ -106,7 +107,8 @@ class TorchNetwork(nn.Module):
     @property
     def offset(self) -> Tensor:
         """What is added to the contributions, (O, M): the intercept, and that of the start."""
-        return self.intercept if self.start is None else self.intercept + self.start[-1]
+        offset: Tensor = self.intercept if self.start is None else self.intercept + self.start[-1]
+        return offset.sort(dim=0).values if self.sorts_outputs else offset
 
     def _evaluate_groups(self, groups: Groups) -> tuple[Tensor, Tensor]:
         """Return experts (M, F, S, K * O) and gate terms (M, F, S, width); slots that nothing trains are zero."""

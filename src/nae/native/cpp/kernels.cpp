@@ -21,10 +21,11 @@ template <class T>
 void back_biases(const Model<T>& model, const Batch<T>& batch, Member<T>& member, Workspace<T>& ws,
                  Scratch<T>& scratch, const Move& move) {
   const int n_outputs = padded<T>(model.size.outputs);
+  find_offset(model, member.number, member.weights, scratch.row, scratch.order);
   for (int o = 0; o < n_outputs; ++o) scratch.gradients[o] = 0;
   for (int block = 0; block < batch.n_blocks; ++block)
     for (int o = 0; o < model.size.outputs; ++o)
-      scratch.gradients[o] += ws.block_intercept[int64_t(block) * model.size.outputs + o];
+      scratch.gradients[scratch.order[o]] += ws.block_intercept[int64_t(block) * model.size.outputs + o];
   move_parameters(member, move, model.intercept_at, n_outputs, scratch.gradients);
   if (!model.has_gate) return;
   const int width = model.is_mixed ? model.size.terms_pad : model.size.logits;

@@ -12,6 +12,7 @@
 // gives the gradient of that, and dl is it divided by t. (The paper adds noise to the logarithm of the softmax of l,
 // which is l less a constant for each feature; a softmax does not depend on one.) A single expert has r = 1.
 #pragma once
+#include "forms.h"
 #include "losses.h"
 #include "rows.h"
 
@@ -140,6 +141,17 @@ NAE_INLINE void use_weights(const Model<T>& model, const Workspace<T>& ws, int64
   }
 }
 
+// Writes what scores begin at: the intercept, and that of the start. Where outputs are sorted, so are these, and `order`
+// tells which output each was that of.
+template <class T>
+NAE_INLINE void find_offset(const Model<T>& model, int member, const T* weights, T* offset, int16_t* order) {
+  const int n = model.size.outputs;
+  const T* start = model.start_offset ? model.start_offset + int64_t(member) * n : nullptr;
+  for (int o = 0; o < n; ++o) offset[o] = weights[model.intercept_at + o] + (start ? start[o] : T(0));
+  for (int o = 0; o < n; ++o) order[o] = int16_t(o);
+  if (model.form && model.sorts_outputs) sort_along(offset, order, n, 1);
+}
+
 template <class V, int N, class T>
 NAE_INLINE void mix_block(const Model<T>& model, const Batch<T>& batch, int member, const T* weights, Workspace<T>& ws,
                           Scratch<T>& scratch, Span span, T* mean) {
@@ -149,11 +161,13 @@ NAE_INLINE void mix_block(const Model<T>& model, const Batch<T>& batch, int memb
   const int n_rows = batch.size, n_logits = size.logits, n_values = size.values;
   const bool has_gate = model.has_gate, is_thinned = ws.kept && batch.is_training;
   const bool is_noisy = has_gate && size.routing == NAE_GUMBEL && batch.is_training;
-  const T *experts = ws.experts, *start = model.start_offset ? model.start_offset + int64_t(member) * n_outputs : nullptr;
+  const T* experts = ws.experts;
+  T* offset = scratch.row;
+  find_offset(model, member, weights, offset, scratch.order);
   for (int b = span.first; b < span.end; ++b) {
     const int64_t row = int64_t(b) * n_logits;
     T *score = ws.score + int64_t(b) * n_outputs, *used_by_row = scratch.used;
-    for (int o = 0; o < n_outputs; ++o) score[o] = weights[model.intercept_at + o] + (start ? start[o] : T(0));
+    for (int o = 0; o < n_outputs; ++o) score[o] = offset[o];
     if (has_gate) {
       if (is_noisy) draw_gumbel(model, batch, member, b, scratch.noise);
       weigh_row<V, N>(model, ws.routing + row, is_noisy ? scratch.noise : nullptr, scratch);

@@ -161,6 +161,7 @@ struct Scratch {
   T *turned;                   // weights with rows and columns exchanged
   T *gradients;                // of the parameters of one item
   T *row;                      // (max(features, 2 * outputs),) numbers of a row
+  int16_t *order;              // (outputs,)
   int *row_slots;              // (2 * features,)
   T *noise;                    // (logits,) of a row
   T *active;                   // (experts_pad,) of a feature

@@ -82,6 +82,7 @@ Scratch<T> make_scratch(const Model<T>& model, Memory& memory) {
   scratch.turned = memory.take<T>(widest * size.hidden_pad);
   scratch.gradients = memory.take<T>(most);
   scratch.row = memory.take<T>(std::max(size.features, 2 * size.outputs));
+  scratch.order = memory.take<int16_t>(size.outputs);
   scratch.row_slots = memory.take<int>(2 * int64_t(size.features));
   scratch.noise = memory.take<T>(size.routing == NAE_GUMBEL ? size.logits : 0);
   scratch.active = memory.take<T>(size.experts_pad);

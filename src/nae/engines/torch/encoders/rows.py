@@ -19,6 +19,8 @@ class OnRows(Evaluation):
         rows = (table[slots] * weights.unsqueeze(-1)).sum(dim=2).transpose(0, 1)  # (F, B, in)
         hidden = network.trunk(rows)
         own = network.spread(network.to_experts(hidden).permute(2, 1, 3, 0).flatten(2))
+        if network.sorts_outputs:
+            own = own.sort(dim=2).values
         return own, network.gate.at_rows(hidden)
 
     def score_member(self, member: int, cells: RowCells) -> Tensor:
