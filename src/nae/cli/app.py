@@ -20,8 +20,10 @@ from nae.cli.doctor import doctor
 from nae.cli.edit import edit
 from nae.cli.explain import explain
 from nae.cli.export import export
+from nae.cli.extremes import extremes
 from nae.cli.fit import fit
 from nae.cli.predict import predict
+from nae.cli.range import range_
 from nae.cli.report import report
 from nae.cli.serve import serve
 from nae.cli.show import show
@@ -34,6 +36,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     fit,
     predict,
     explain,
+    range_,
+    extremes,
     certify,
     edit,
     report,
@@ -50,7 +54,7 @@ _EPILOG = "Tables are CSV, TSV, Parquet, Arrow, Feather or JSON lines, compresse
 
 app = typer.Typer(name="nae", no_args_is_help=True, pretty_exceptions_enable=False, epilog=_EPILOG)
 for _command in _COMMANDS:
-    app.command()(_command)
+    app.command(_command.__name__.rstrip("_"))(_command)
 
 
 def _print_version(is_wanted: bool) -> None:

@@ -47,7 +47,7 @@ class PredictionRange(Serial):
 
     def __repr__(self) -> str:
         title = f"PredictionRange({counted(len(self), 'row')}, unknown: {', '.join(self.features)})"
-        shown = {name: column.tolist() for name, column in self._columns.items()}
+        shown = {name: column.tolist() for name, column in self.columns.items()}
         decided = {"certain": [name or "" for name in self.certain]} if self.classes else {}
         return digest(title, {"row": [str(row) for row in range(len(self))]} | shown | decided, "to_frame()")
 
@@ -57,7 +57,8 @@ class PredictionRange(Serial):
         return self.upper - self.lower
 
     @property
-    def _columns(self) -> dict[str, Array]:
+    def columns(self) -> dict[str, Array]:
+        """The ends of score and prediction by name, (row,) each."""
         found: dict[str, Array] = {}
         for names, word, ends in (
             (self.outputs, "score", (self.lower, self.upper)),
@@ -75,7 +76,7 @@ class PredictionRange(Serial):
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """Return a data frame, one row per row of the table."""
-        return make_frame(self._columns | ({"certain": list(self.certain)} if self.classes else {}), backend)
+        return make_frame(self.columns | ({"certain": list(self.certain)} if self.classes else {}), backend)
 
 
 def predict_range(

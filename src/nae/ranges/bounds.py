@@ -20,7 +20,7 @@ from nae.ranges.problem import Output, Own, Problem
 
 __all__ = ["bound"]
 
-_CHUNK = 2**16  # logits that are computed at once
+_CHUNK = 2**17  # logits that are computed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def _mixtures(problem: Problem, rows: IntArray, nodes: IntArray) -> _Mixtures:
 def _clamped_sum(values: Array, output: Output, rows: IntArray, n_members: int) -> Array:
     """Return the sum over the features of contributions (n, feature * M), within their clamps."""
     mean = values.reshape(len(rows), -1, n_members).mean(axis=-1)
-    return np.asarray(np.minimum(np.maximum(mean, output.clamp.lower[rows]), output.clamp.upper[rows]).sum(axis=1))
+    return np.asarray(output.clamp.take(rows).clip(mean).sum(axis=1))
 
 
 def _own_ends(problem: Problem, own: Own, weights: tuple[Array, Array], node: IntArray) -> tuple[Array, Array]:
@@ -93,17 +93,17 @@ def _own_bounds(
     domain: Domain, own: Own, nodes: IntArray, found: _Mixtures, at: tuple[int, int]
 ) -> tuple[Array, Array]:
     """Return the least and the largest contribution of a feature with a domain, (n,) each."""
-    low, up = found.own_lower[:, *at].copy(), found.own_upper[:, *at].copy()
-    share, slack = found.share[:, at[1]], (found.moved[:, at[1]] * own.room[nodes]).mean(axis=-1)
-    for start, stop, some in _homes(domain, nodes):
+    low, up = found.own_lower[:, *at], found.own_upper[:, *at]
+    slack = (found.moved[:, at[1]] * own.room[nodes]).mean(axis=-1)
+    helps = np.flatnonzero(2 * slack <= up - low)
+    low, up = own.lowest.take(nodes).clip(low), own.highest.take(nodes).clip(up)
+    share = found.share[:, at[1]]
+    for start, stop, some in _homes(domain, nodes, helps):
         mean = share[some] @ own.curve[start:stop].T
-        is_in = _Part(domain, nodes[some], start, stop)
+        part = _Part(domain, nodes[some], start, stop)
         lower, upper = own.clamp.lower[start:stop], own.clamp.upper[start:stop]
-        least, most = is_in.smallest(lower), is_in.largest(upper)
-        peak = is_in.peak(np.maximum(mean + slack[some, None], lower), upper)
-        dip = -is_in.peak(np.maximum(slack[some, None] - mean, -upper), -lower)
-        up[some] = np.minimum(np.maximum(np.minimum(up[some], most), is_in.largest(lower)), peak)
-        low[some] = np.maximum(np.minimum(np.maximum(low[some], least), is_in.smallest(upper)), dip)
+        up[some] = np.minimum(up[some], part.peak(np.maximum(mean + slack[some, None], lower), upper))
+        low[some] = np.maximum(low[some], -part.peak(np.maximum(slack[some, None] - mean, -upper), -lower))
     return low, up
 
 
@@ -124,12 +124,6 @@ class _Part:
         has = (at >= first) & (at <= last)
         return has, has[:, 1:] & has[:, :-1] & self.domain.joined[self.start : self.stop - 1]
 
-    def largest(self, values: Array) -> Array:
-        return np.asarray(np.where(self._has[0], values, -np.inf).max(axis=1))
-
-    def smallest(self, values: Array) -> Array:
-        return -self.largest(-values)
-
     def peak(self, one: Array, other: Array) -> Array:
         """Return the largest minimum of two functions that are convex between vertices, (n,)."""
         vertex, line = self._has
@@ -139,11 +133,11 @@ class _Part:
         return np.asarray(np.maximum(best, np.where(line, np.minimum(*ends), -np.inf).max(axis=1, initial=-np.inf)))
 
 
-def _homes(domain: Domain, nodes: IntArray) -> Iterator[tuple[int, int, IntArray]]:
-    """Yield runs of vertices, and which of the nodes lie within each."""
-    home = domain.home[nodes]
+def _homes(domain: Domain, nodes: IntArray, some: IntArray) -> Iterator[tuple[int, int, IntArray]]:
+    """Yield runs of vertices, and which of some of the nodes lie within each."""
+    home = domain.home[nodes[some]]
     order = np.argsort(home, kind="stable")
-    for some in np.split(order, np.flatnonzero(np.diff(home[order])) + 1):
-        if len(some):
-            node = home[some[0]]
-            yield int(domain.first[node]), int(domain.last[node]) + 1, some
+    for part in np.split(order, np.flatnonzero(np.diff(home[order])) + 1):
+        if len(part):
+            node = home[part[0]]
+            yield int(domain.first[node]), int(domain.last[node]) + 1, some[part]

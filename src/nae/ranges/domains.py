@@ -79,7 +79,7 @@ class Domain:
         for node in reversed(range(len(out))):
             left, right = self.children[node]
             if left >= 0:
-                np.maximum(out[left], out[right], out=out[node])
+                out[node] = np.maximum(out[left], out[right])
             else:
                 out[node] = values[self.first[node] : self.last[node] + 1].max(axis=0)
         return out

@@ -17,6 +17,7 @@ __all__ = ["MIXINGS", "Mixing", "anchor", "largest", "limits", "smallest"]
 
 _LEAST = -690.0  # the logarithm of a weight that a float still holds in full precision
 _TINY = 2 * float(np.exp(_LEAST))
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 class Mixing(NamedTuple):
@@ -48,22 +49,17 @@ def anchor(least: Array, most: Array) -> tuple[Array, Array]:
     """
     share = least + most
     share /= share.sum(axis=1, keepdims=True)
-    up, down = _share(most, least), _share(least, most)
+    up, down = _share(most, least, 1), _share(least, most, -1)
     moved = np.maximum(up - share, share - down).sum(axis=1) / 2
     return share, np.minimum(moved, 1.0)
 
 
-def _share(own: Array, others: Array) -> Array:
-    """Return the share of every weight if all others are as given."""
-    total = own + _sums_before(others) + _sums_before(others[:, ::-1])[:, ::-1]
-    return np.divide(own, total, out=np.zeros_like(own), where=total > 0)
-
-
-def _sums_before(values: Array) -> Array:
-    """Return the sum of all values before each one along axis 1. Small ones among large ones are not lost."""
-    sums = np.zeros_like(values)
-    np.cumsum(values[:, :-1], axis=1, out=sums[:, 1:])
-    return sums
+def _share(own: Array, others: Array, sign: int) -> Array:
+    """Return the share of every weight if all others are as given; ``sign`` is the direction of what rounding adds."""
+    total = others.sum(axis=1, keepdims=True)
+    rest = np.maximum(total - others - sign * _ROUNDING * total, 0.0)
+    rest += own
+    return np.asarray(np.divide(own, rest, out=rest, where=rest > 0))
 
 
 def _softmax_limits(low: Array, high: Array, n_active: int) -> tuple[Array, Array]:

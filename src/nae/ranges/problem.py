@@ -63,6 +63,14 @@ class Clamp:
         """Return what clamps nothing."""
         return cls(np.full(shape, -np.inf), np.full(shape, np.inf))
 
+    def take(self, at: IntArray) -> "Clamp":
+        """Return the clamps of some rows or nodes."""
+        return Clamp(self.lower[at], self.upper[at])
+
+    def clip(self, values: Array) -> Array:
+        """Return values within the clamps."""
+        return np.asarray(np.minimum(np.maximum(values, self.lower), self.upper))
+
 
 @dataclass(frozen=True, eq=False)
 class Own:
@@ -73,6 +81,8 @@ class Own:
     most: Mixed
     room: Array  # (N, M), the largest distance between two experts at one value within a node
     clamp: Clamp  # (V,)
+    lowest: Clamp  # (N,), the least ends within a node
+    highest: Clamp  # (N,), the largest ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,4 +197,6 @@ def _own(model: TableModel, domain: Domain, output: int, positions: IntArray) ->
         most=Mixed.of(domain.largest(experts), positions),
         room=domain.largest(np.ptp(experts, axis=1)),
         clamp=clamp,
+        lowest=Clamp(-domain.largest(-clamp.lower), -domain.largest(-clamp.upper)),
+        highest=Clamp(domain.largest(clamp.lower), domain.largest(clamp.upper)),
     )
