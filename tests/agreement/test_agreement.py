@@ -13,11 +13,10 @@ from tests.agreement.evaluators import EVALUATORS, WITHIN, Evaluator, Room, asse
 def pairs() -> Iterator[Any]:
     """Yield every evaluator with every case; of the quick ones each ninth case is part of the fast suite."""
     for evaluator in EVALUATORS:
-        group = pytest.mark.xdist_group(f"agreement of {evaluator.name}")  # one process compiles, one starts a browser
         for i, case in enumerate(CASES):
             if case.offset is not None and not evaluator.takes_offset:
                 continue
-            marks = [] if evaluator.is_quick and i % 9 == 0 else [pytest.mark.slow, group]
+            marks = [] if evaluator.is_quick and i % 9 == 0 else [pytest.mark.slow]
             yield pytest.param(evaluator, case, id=f"{evaluator.name}: {case.name}", marks=marks)
 
 

@@ -11,7 +11,7 @@ import pytest
 from nae.native import build, library
 from tests.packaging.commands import ROOT, make_environment, make_wheel, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
+pytestmark = pytest.mark.slow
 CORE = f"nae/native/{library.PATH.name}"
 
 

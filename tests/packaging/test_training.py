@@ -10,7 +10,6 @@ from tests.packaging.commands import ROOT, make_environment, run
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("packaging"),
     pytest.mark.skipif(build.compiler() is None, reason="there is no C++ compiler"),
 ]
 MOST_MEGABYTES = 350

@@ -15,7 +15,7 @@ from nae import NAEClassifier
 from nae.native import build, library
 from tests.packaging.commands import run
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]  # one process builds the wheel for all
+pytestmark = pytest.mark.slow
 needs_compiler = pytest.mark.skipif(build.compiler() is None, reason="there is no C++ compiler")
 
 PREDICT = """

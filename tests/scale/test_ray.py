@@ -19,7 +19,6 @@ from tests.scale.steps import take_steps, take_steps_together
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.xdist_group("ray"),
     pytest.mark.filterwarnings("ignore"),  # Ray's own
 ]
 PARAMS: dict[str, Any] = {"n_members": 2, "max_epochs": 8, "batch_size": 256, "random_state": 0}
@@ -32,6 +31,8 @@ OBJECTIVES: dict[str, dict[str, object]] = {
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "300")
+    os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")  # the controller takes one report at a time
+    os.environ.setdefault("RAY_DATA_PARQUET_FOOTER_NUM_ACTORS", "1")  # else 32 processes look at four files
     with connect(n_cpus=4) as module:  # two train, two read
         yield module
 
