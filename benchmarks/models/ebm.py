@@ -14,6 +14,8 @@ class EBM:
     """EBM with its defaults, or without pairs. It splits its own validation rows, so ours are training rows."""
 
     has_pairs: bool = True
+    max_rounds: int | None = None
+    """Largest number of boosting rounds. If None, EBM's default."""
     modules: tuple[str, ...] = ("interpret.glassbox",)
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
@@ -23,6 +25,8 @@ class EBM:
         is_regression = split.dataset.task == "regression"
         estimator = ExplainableBoostingRegressor if is_regression else ExplainableBoostingClassifier
         chosen = {} if self.has_pairs else {"interactions": 0}
+        if self.max_rounds is not None:
+            chosen["max_rounds"] = self.max_rounds
         model = estimator(n_jobs=budget.threads, random_state=budget.seed, **chosen)
         rows = split.all_train
         with warnings.catch_warnings():

@@ -1,6 +1,6 @@
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ def fit(entry: Entry, split: Split) -> Fitted:
     for module in entry.model.modules:
         if importlib.util.find_spec(module.partition(".")[0]) is None:
             pytest.skip(f"{entry.label} is not installed; the extra 'bench' brings it")
-    return entry.model.fit(split, SMALL)
+    model = replace(entry.model, max_rounds=100) if isinstance(entry.model, EBM) else entry.model
+    return model.fit(split, SMALL)
 
 
 def error(split: Split, fitted: Fitted) -> float:

@@ -1,7 +1,10 @@
 """The core without Python: under sanitizers, without warnings, and with fewer threads than it asks for."""
 
+import shutil
 import subprocess
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ SANITIZERS = {
     "threads": ("thread", True, ("6", "6")),
 }
 
+WARNINGS = ("-Wall", "-Wextra", "-Werror")
 COMPILER = build.compiler()
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler to build the driver with")
 
@@ -37,7 +41,7 @@ def driver(tmp_path: Path) -> Path:
         pytest.skip(library.reason())
     program = tmp_path / "driver"
     folder = library.PATH.parent
-    made = compile_driver(tmp_path, "-O1", "-Wall", "-Wextra", "-Werror")
+    made = compile_driver(tmp_path, "-O1", *WARNINGS)
     done = run(str(COMPILER), made, library.PATH, f"-Wl,-rpath,{folder}", "-o", program)
     assert done.returncode == 0, done.stderr
     return program
@@ -74,21 +78,27 @@ def test_sanitizers_find_nothing(name: str, tmp_path: Path) -> None:
     assert " 0 of them bad" in found.stdout
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
+    """Compile the core with a compiler, once, and return its objects; every warning is an error."""
+    return cache(lambda compiler: build.compile_parts(compiler, tmp_path_factory.mktemp("core"), flags=WARNINGS))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-def test_compilers_have_nothing_to_say(compiler: str, tmp_path: Path) -> None:
-    if run("which", compiler).returncode:
+def test_compilers_have_nothing_to_say(compiler: str, compiled: Callable[[str], list[Path]]) -> None:
+    found = shutil.which(compiler)
+    if found is None:
         pytest.skip(f"there is no {compiler}")
-    build.compile_parts(compiler, tmp_path, flags=["-Wall", "-Wextra", "-Werror"])
+    assert compiled(found)
 
 
 @pytest.mark.slow
-def test_a_set_of_instructions_shares_no_function_with_another(tmp_path: Path) -> None:
+def test_a_set_of_instructions_shares_no_function_with_another(compiled: Callable[[str], list[Path]]) -> None:
     # The linker keeps one copy of a function that several objects have: it might be that of a newer processor.
     if run("which", "nm").returncode:
         pytest.skip("there is no nm to list functions with")
-    objects = build.compile_parts(str(COMPILER), tmp_path)
-    kernels = [path for path in objects if path.stem != "core"]
+    kernels = [path for path in compiled(str(COMPILER)) if path.stem != "core"]
     for path in kernels:
         lines = run("nm", "-C", "--defined-only", path).stdout.splitlines()
         shared = [line for line in lines if line.split()[1] in "WVu" and f"nae::{path.stem}::" not in line]
