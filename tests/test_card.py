@@ -42,6 +42,14 @@ def test_a_number_is_called_like_its_series_or_a_number() -> None:
     assert unnamed.sentence.startswith("predicts a number from")
 
 
+def test_quantiles_are_those_of_the_target() -> None:
+    several = NAERegressor("quantile", quantile=[0.05, 0.5, 0.95], **QUICK)
+    named, unnamed = (make_card(several.fit(TABLE, y).model_) for y in (TABLE["size"].rename("price"), np.arange(40.0)))
+    assert named.sentence.startswith("predicts the 5 %, 50 % and 95 % quantiles of price from")
+    assert (unnamed.target, unnamed.outputs) == (None, ("q0.05", "q0.5", "q0.95"))
+    assert unnamed.sentence.startswith("predicts the 5 %, 50 % and 95 % quantiles of a number from")
+
+
 def test_a_series_that_was_computed_from_a_feature_is_not_called_like_it() -> None:
     card = card_of(TABLE["size"] * 2)
     assert (card.target, card.outputs) == (None, ("score",))

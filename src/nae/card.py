@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nae._words import counted
+from nae._words import counted, quantiles
 from nae.encoding.schema import Category, Feature
 from nae.quality import Measure, Quality
 from nae.tables.model import TableModel
@@ -93,11 +93,14 @@ def _target(model: TableModel) -> str | None:
     """Return the name of the target. The outputs of a classifier are classes, so they do not name it."""
     if model.training.target:
         return model.training.target
-    return None if model.classes or model.outputs == ("score",) else ", ".join(model.outputs)
+    is_unnamed = model.classes or model.training.levels or model.outputs == ("score",)
+    return None if is_unnamed else ", ".join(model.outputs)
 
 
 def _sentence(model: TableModel, target: str | None) -> str:
     what = target or "a number"
+    if levels := model.training.levels:
+        what = f"the {quantiles(levels)} of {what}"
     if model.classes:
         what = f"one of {len(model.classes)} classes" + (f" of {target}" if target else "")
     n_rows = model.training.n_rows

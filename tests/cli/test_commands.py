@@ -45,6 +45,48 @@ def test_the_quality_a_file_remembers_is_that_of_its_test_rows(folder: Path) -> 
     assert model.training.quality["RMSE"] == pytest.approx(float(np.sqrt(np.mean(error**2))))
 
 
+@pytest.mark.parametrize("words", [["0.1,0.5,0.9"], ["0.1", "--quantile", "0.5", "--quantile", "0.9"]])
+def test_several_quantiles_are_fitted_measured_and_predicted(
+    nae: Command, folder: Path, tmp_path: Path, words: list[str]
+) -> None:
+    path, data = tmp_path / "m.nae", folder / "homes.parquet"
+    code, out, err = nae("fit", data, "-t", "price", "-o", path, "--quantile", *words, *TINY)
+    assert code == 0, err
+    assert "pinball loss" in out
+    assert "calibration error" in out
+    code, _, err = nae("predict", path, data, "-o", tmp_path / "out.parquet")
+    assert code == 0, err
+    table = read_file(str(tmp_path / "out.parquet"))
+    columns = [np.array(table.column(f"prediction of q{level}")) for level in (0.1, 0.5, 0.9)]
+    assert (np.diff(columns, axis=0) >= 0).all()
+    assert nae("report", path, data, "-o", tmp_path / "r.html")[0] == 0
+    code, out, err = nae("certify", path)
+    assert code == 0, out + err
+    code, out, err = nae("compare", path, path, data)
+    assert code == 0, err
+
+
+QUANTILES = {
+    "0.5,many": "--quantile must be a number such as 0.9, or several; got '0.5,many'",
+    "0.9,0.1": r"quantile must be in \(0, 1\), or a list of such numbers that ascend",
+}
+
+
+@pytest.mark.parametrize("given", QUANTILES)
+def test_quantiles_on_the_command_line_are_checked(nae: Command, folder: Path, tmp_path: Path, given: str) -> None:
+    words = ("fit", folder / "homes.parquet", "-t", "price", "-o", tmp_path / "m.nae", "--quantile", given, *TINY)
+    code, _, err = nae(*words)
+    assert code != 0
+    assert re.search(QUANTILES[given], " ".join(err.split()))
+
+
+def test_quantiles_belong_to_numbers_and_to_their_loss(nae: Command, folder: Path, tmp_path: Path) -> None:
+    words = ("fit", folder / "homes.parquet", "-o", tmp_path / "m.nae", "--quantile", "0.9", *TINY)
+    assert "--quantile is for regressions" in " ".join(nae(*words, "-t", "sold")[2].split())
+    found = nae(*words, "-t", "price", "--loss", "poisson")[2]
+    assert "--quantile belongs to --loss quantile; got 'poisson'" in " ".join(found.split())
+
+
 def test_another_table_has_no_known_test_rows(folder: Path) -> None:
     from nae.cli.columns import align
     from nae.cli.splits import find_test_rows

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,13 @@ def test_columns_called_like_macros_or_words_of_other_languages_compile(kind: st
     )
     command = ["gcc", "-x", kind, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "user")]
     subprocess.run(command, check=True)
+
+
+def test_the_header_names_several_outputs_in_their_order() -> None:
+    model = replace(make_model(np.random.default_rng(0), n_outputs=2), outputs=("q0.05", "q0.95"))
+    assert (
+        "double prediction[M_PREDICTIONS]; /* predictions of q0.05, q0.95, in this order */" in to_c(model, "m").header
+    )
 
 
 @pytest.mark.parametrize("name", ["int", "a b", "", "2x", "x;"])

@@ -90,6 +90,18 @@ def test_a_report_is_one_file_with_the_model_and_rows_inside(tmp_path: Path) -> 
     assert content["reduction"] is None
 
 
+def test_several_quantiles_have_one_truth(tmp_path: Path) -> None:
+    model, columns = explained_model(1, n_outputs=2)
+    several = model.with_training(loss="quantile", quantile=[0.1, 0.9], target="price")
+    truth = np.arange(12.0)
+    by_name = Page(write_report(several, table_of(columns, price=truth), tmp_path / "a.html"))
+    given = Page(write_report(several, table_of(columns, y=truth), tmp_path / "b.html", target="y"))
+    for page in (by_name, given):
+        assert page.content["rows"]["target"] == [truth.tolist()] * 2
+        assert page.content["quality"]["baseline"] == "always predicting the 10 % and 90 % quantiles"
+    assert Page(write_report(several, table_of(columns), tmp_path / "c.html")).content["target"] == "price"
+
+
 def test_columns_that_the_model_does_not_know_may_hold_anything(tmp_path: Path) -> None:
     model, columns = explained_model(1)
     path = write_report(model, table_of(columns, when=np.full(12, np.datetime64("2020-01-01"))), tmp_path / "r.html")

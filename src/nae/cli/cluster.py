@@ -43,6 +43,7 @@ def fit_on_cluster(
         "max_epochs": recipe.max_epochs,
         "time_limit": recipe.time_limit,
         "loss": recipe.loss,
+        "quantile": recipe.quantile or None,
         "class_weight": recipe.class_weight,
         "n_jobs": recipe.n_jobs,
         "positive_class": recipe.positive_class,

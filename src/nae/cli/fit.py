@@ -22,6 +22,7 @@ from nae.cli.options import (
     parse_additivity,
     parse_class_weight,
     parse_duration,
+    parse_quantiles,
 )
 from nae.cli.quality import read_target
 from nae.cli.reading import is_streamed, read_file
@@ -51,6 +52,10 @@ def fit(
     ] = None,
     task: Annotated[Task, typer.Option(help="Predict numbers or classes; auto looks at the column.")] = Task.auto,
     loss: Annotated[str | None, typer.Option(help="Loss of a regression: squared, poisson, gamma, …")] = None,
+    quantile: Annotated[
+        list[str] | None,
+        typer.Option(help="A quantile to predict, such as 0.9. Several, repeated or as 0.05,0.5,0.95, never cross."),
+    ] = None,
     positive_class: Annotated[
         str | None,
         typer.Option(
@@ -104,7 +109,8 @@ def fit(
     path = _model_path(data, output)
     recipe = Recipe(
         task=task,
-        loss=loss,
+        loss="quantile" if loss is None and quantile else loss,
+        quantile=parse_quantiles(quantile),
         positive_class=positive_class,
         additivity=parse_additivity(additivity),
         effort=effort,

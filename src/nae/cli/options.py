@@ -22,6 +22,7 @@ __all__ = [
     "parse_additivity",
     "parse_class_weight",
     "parse_duration",
+    "parse_quantiles",
 ]
 
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A model file, such as m.nae.", show_default=False)]
@@ -88,6 +89,15 @@ def parse_class_weight(words: list[str] | None) -> str | dict[str, float] | None
                 f"--class-weight must be balanced, or a class and its weight such as yes=3; got {word!r}."
             )
     return found
+
+
+def parse_quantiles(words: list[str] | None) -> tuple[float, ...]:
+    """Return the numbers of words such as ``0.05`` or ``0.05,0.5,0.95``."""
+    given = [part for word in words or () for part in word.split(",")]
+    try:
+        return tuple(map(float, given))
+    except ValueError:
+        raise ConfigError(f"--quantile must be a number such as 0.9, or several; got {','.join(given)!r}.") from None
 
 
 def load_model(source: str) -> TableModel:

@@ -40,6 +40,7 @@ class Recipe:
 
     task: Task = Task.auto
     loss: str | None = None
+    quantile: tuple[float, ...] = ()
     positive_class: str | None = None
     additivity: float | str | None = None
     effort: str = Parameters.effort
@@ -93,6 +94,10 @@ def _complain_about_text(column: pa.ChunkedArray, name: str) -> None:
 
 def check_loss(recipe: Recipe, *, is_classes: bool) -> None:
     """Raise an error for a loss if classes are predicted, and for class weights if numbers are."""
+    if is_classes and recipe.quantile:
+        raise ConfigError("--quantile is for regressions; classes are predicted here. Leave it out.")
+    if recipe.quantile and recipe.loss != "quantile":
+        raise ConfigError(f"--quantile belongs to --loss quantile; got {recipe.loss!r}.")
     if is_classes and recipe.loss is not None:
         raise ConfigError(f"--loss is for regressions; classes are predicted here, got {recipe.loss!r}.")
     if not is_classes and recipe.class_weight is not None:
@@ -120,6 +125,7 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
         "device": recipe.device,
         "engine": recipe.engine,
         "loss": recipe.loss,
+        "quantile": recipe.quantile or None,
         "class_weight": recipe.class_weight,
         "n_jobs": recipe.n_jobs,
         "positive_class": recipe.positive_class,

@@ -95,7 +95,9 @@ def _header(model: Lowered, name: str, fields: tuple[str, ...]) -> str:
         for feature, field in zip(model.schema.features, fields, strict=True)
     ]
     row = "\n    ".join(lines)
+    names = ", ".join(map(_comment, model.outputs))
     meaning = "probability of every class" if model.classes else "predicted target"
+    meaning = f"predictions of {names}, in this order" if model.n_outputs > 1 and not model.classes else meaning
     return f"""/* A model of {model.n_features} features. Compile {name}.c as C99 and link the maths library. */
 #ifndef {big}_H
 #define {big}_H

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nae._typing import Array, IntArray
+from nae._words import quantiles
 from nae.encoding.target import TargetMoments
 from nae.links import Link, link_named
 from nae.quality.formulas import quantile_of
@@ -130,5 +131,4 @@ def _quantiles(level: float | tuple[float, ...]) -> str:
         return "the median"
     if not isinstance(level, tuple):
         return f"the {100 * level:g} % quantile"
-    *first, last = (f"{100 * one:g} %" for one in level)
-    return f"the {', '.join(first)} and {last} quantiles"
+    return f"the {quantiles(level)}"

@@ -22,7 +22,9 @@ class ReportRows:
     """The rows that a report measures the model on and shows."""
 
     columns: Columns
-    target: Array | None  # (row, output) numbers, or (row, 1) positions among the classes; NaN if unknown
+    target: Array | None
+    """Numbers, (row, output), where several quantiles have the same one; or positions among the classes, (row, 1). NaN
+    if unknown."""
     target_name: str
     row_numbers: IntArray  # the number that is shown for each row
     weight: Array | None = None  # the weight of each row when the model is measured
@@ -49,7 +51,7 @@ def read_rows(
     given = (offset,) if isinstance(offset, str) else tuple(offset or ())
     base = given or model.offset_names or ()
     beside = {*base, *((sample_weight,) if sample_weight else ())}
-    wanted = {*model.feature_names, *model.outputs, *((target,) if target else ()), *beside}
+    wanted = {*model.feature_names, *_targets_of(model), *((target,) if target else ()), *beside}
     table = read_table(data, only=wanted if model.schema.has_names else None)
     if table.n_rows == 0:
         raise DataError("A report needs at least one row; the table has none.")
@@ -59,6 +61,7 @@ def read_rows(
     if found:
         columns = [table.arrays[names.index(name)] for name in found]
         truth = _positions(model, columns[0], found[0]) if model.classes else _numbers(columns, found)
+        truth = np.broadcast_to(truth, (table.n_rows, model.n_outputs)) if model.training.levels else truth
     shift: Array | None = None
     if base and (given or set(base) <= set(names)):
         shift = np.stack([_beside(table, name, "offset") for name in base], axis=1)
@@ -90,14 +93,22 @@ def _positions(model: TableModel, column: AnyArray, name: str) -> Array:
     return class_positions(column, model.classes, what=f"Column {name!r}")[:, None]
 
 
+def _targets_of(model: TableModel) -> tuple[str, ...]:
+    """Return what the columns of the truth are called, where outputs are named after them."""
+    if model.training.levels:  # one target for all quantiles
+        return () if model.training.target is None else (model.training.target,)
+    return model.outputs
+
+
 def _target_columns(model: TableModel, names: tuple[str, ...], target: str | None) -> tuple[str, ...]:
     if target is None:
-        is_named = not model.classes and set(model.outputs) <= set(names) - set(model.feature_names)
-        return model.outputs if is_named else ()
+        own = _targets_of(model)
+        is_named = not model.classes and set(own) <= set(names) - set(model.feature_names)
+        return own if is_named else ()
     if target not in names:
         hint = did_you_mean(target, names) if names else " The table has no column names."
         raise DataError(f"The target must be a column of the table; {target!r} is not.{hint}")
-    if model.n_outputs > 1 and not model.classes:
+    if model.n_targets > 1:
         raise DataError(f"This model has {model.n_outputs} outputs; leave out target and name columns {model.outputs}.")
     return (target,)
 
@@ -109,7 +120,7 @@ def _name_of(model: TableModel, found: tuple[str, ...]) -> str:
         return model.training.target
     if model.classes:
         return "the class"
-    return "the target" if model.outputs == ("score",) else ", ".join(model.outputs)
+    return "the target" if model.outputs == ("score",) or model.training.levels else ", ".join(model.outputs)
 
 
 def _features(model: TableModel, table: Columns, found: tuple[str, ...]) -> Columns:
