@@ -49,6 +49,7 @@ def fit_on_cluster(
         "positive_class": recipe.positive_class,
         "feature_types": dict.fromkeys(recipe.categories, "category") or None,
         "random_state": recipe.seed,
+        **dict(recipe.settings),
     }
     if not recipe.is_quiet:
         if reason:

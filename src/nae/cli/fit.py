@@ -14,6 +14,7 @@ from nae._words import counted, sized
 from nae.cli.beside import Beside, find_beside
 from nae.cli.columns import check_finite, column_of, find_column, remarks
 from nae.cli.console import say
+from nae.cli.constraints import Bends, Caps, Directions, Interactions, Isolated, Unchanged, parse_constraints
 from nae.cli.options import (
     DataFiles,
     OffsetColumns,
@@ -85,6 +86,12 @@ def fit(
         list[str] | None,
         typer.Option(help="Class weights: balanced, or CLASS=WEIGHT such as yes=3. May be repeated."),
     ] = None,
+    monotone: Directions = None,
+    max_effect: Caps = None,
+    isolated: Isolated = None,
+    unchanged: Unchanged = None,
+    interactions: Interactions = None,
+    curved: Bends = None,
     jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     on_bad_rows: OnBadRows = "error",
     cache: Annotated[str | None, typer.Option(help="Folder for the cache of a table that is read in pieces.")] = None,
@@ -126,6 +133,16 @@ def fit(
         device=device,
         engine=engine,
         is_quiet=quiet,
+        settings=tuple(
+            parse_constraints(
+                monotone=monotone,
+                max_effect=max_effect,
+                isolated=isolated,
+                unchanged=unchanged,
+                interactions=interactions,
+                curved=curved,
+            ).items()
+        ),
         cluster=ray,
     )
     if by is Share.members and (ray is None or stream or is_streamed(data)):

@@ -58,7 +58,7 @@ class Recipe:
     engine: str = Parameters.engine
     is_quiet: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
-    """Further parameters of the estimator, found by a search."""
+    """Further parameters of the estimator: constraints, or what a search found."""
     cluster: str | None = None
     """Address of the Ray cluster whose jobs train the members. If None, this process trains them."""
 
