@@ -433,6 +433,13 @@ class Parameters(Table):
         "list or None",
         "Features whose effect has a falling slope, like ``convex``.",
     ] = None
+    smoothness: Annotated[
+        Any,
+        "float, dict, 'auto' or None",
+        """Weight of a penalty on rough curves: 1 removes steps between knots, 100 leaves little more than straight
+        lines. One number for all numbers, or by name. 'auto' takes the smoothest curves that validation does not speak
+        against (``smoothness_``), in about twice the time. If None, curves may be rough.""",
+    ] = None
     engine: Annotated[
         EngineName,
         _words(EngineName),

@@ -14,6 +14,7 @@ __all__ = [
     "PAPER",
     "PATH",
     "RECIPES",
+    "SMOOTHNESS",
     "VARIANTS",
     "ByRows",
     "Effort",
@@ -337,6 +338,9 @@ PATH = Path(
     least_looks=8,
     output_penalty=NUMBERS.steered_output_penalty,
 )
+
+SMOOTHNESS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+"""What ``smoothness='auto'`` tries, from rough curves to straight lines."""
 
 VARIANTS: dict[str, dict[str, str]] = {
     "nae": {"routing": "softmax"},

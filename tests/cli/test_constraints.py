@@ -9,7 +9,7 @@ from nae.cli.constraints import parse_constraints
 from nae.errors import ConfigError
 from tests.cli.conftest import Command
 
-NOTHING = dict.fromkeys(("monotone", "max_effect", "isolated", "unchanged", "interactions", "curved"))
+NOTHING = dict.fromkeys(("monotone", "max_effect", "isolated", "unchanged", "interactions", "curved", "smoothness"))
 
 
 @pytest.mark.parametrize(

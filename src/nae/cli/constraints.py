@@ -8,7 +8,7 @@ import typer
 from nae.cli.pairs import pairs
 from nae.errors import ConfigError
 
-__all__ = ["Bends", "Caps", "Directions", "Interactions", "Isolated", "Unchanged", "parse_constraints"]
+__all__ = ["Bends", "Caps", "Directions", "Interactions", "Isolated", "Smoothness", "Unchanged", "parse_constraints"]
 
 Directions = Annotated[
     list[str] | None,
@@ -40,6 +40,10 @@ Bends = Annotated[
     list[str] | None,
     typer.Option("--curved", help="A feature and its bend: age:convex or dose:concave. Repeatable."),
 ]
+Smoothness = Annotated[
+    str | None,
+    typer.Option("--smoothness", help="How much rough curves cost: a number, or auto (chosen by validation)."),
+]
 _WORDS = ("pairwise", "no_interactions")
 _BENDS = ("convex", "concave")
 
@@ -52,6 +56,7 @@ def parse_constraints(
     unchanged: Sequence[str] | None,
     interactions: Sequence[str] | None,
     curved: Sequence[str] | None,
+    smoothness: str | None,
 ) -> dict[str, Any]:
     """Return the parameters that are asked for."""
     bends = pairs(curved, "--curved", example="age:convex")
@@ -65,6 +70,7 @@ def parse_constraints(
         },
         "interaction_cst": _interactions(interactions, isolated or (), unchanged or ()),
         **{bend: [name for name, own in bends if own == bend] for bend in _BENDS},
+        "smoothness": None if smoothness is None else _number_or_word(smoothness),
     }
     return {name: value for name, value in found.items() if value}
 

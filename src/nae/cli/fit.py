@@ -14,7 +14,16 @@ from nae._words import counted, sized
 from nae.cli.beside import Beside, find_beside
 from nae.cli.columns import check_finite, column_of, find_column, remarks
 from nae.cli.console import say
-from nae.cli.constraints import Bends, Caps, Directions, Interactions, Isolated, Unchanged, parse_constraints
+from nae.cli.constraints import (
+    Bends,
+    Caps,
+    Directions,
+    Interactions,
+    Isolated,
+    Smoothness,
+    Unchanged,
+    parse_constraints,
+)
 from nae.cli.options import (
     DataFiles,
     OffsetColumns,
@@ -92,6 +101,7 @@ def fit(
     unchanged: Unchanged = None,
     interactions: Interactions = None,
     curved: Bends = None,
+    smoothness: Smoothness = None,
     jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     on_bad_rows: OnBadRows = "error",
     cache: Annotated[str | None, typer.Option(help="Folder for the cache of a table that is read in pieces.")] = None,
@@ -141,6 +151,7 @@ def fit(
                 unchanged=unchanged,
                 interactions=interactions,
                 curved=curved,
+                smoothness=smoothness,
             ).items()
         ),
         cluster=ray,

@@ -3,5 +3,16 @@
 from nae.constraints.constraints import Constraints, Score
 from nae.constraints.forms import find_leaders, make_forms, needs_logits
 from nae.constraints.reading import Asked, read_constraints
+from nae.constraints.smoothness import make_roughness, read_smoothness
 
-__all__ = ["Asked", "Constraints", "Score", "find_leaders", "make_forms", "needs_logits", "read_constraints"]
+__all__ = [
+    "Asked",
+    "Constraints",
+    "Score",
+    "find_leaders",
+    "make_forms",
+    "make_roughness",
+    "needs_logits",
+    "read_constraints",
+    "read_smoothness",
+]

@@ -10,7 +10,7 @@ from nae.encoding import Number, Schema
 from nae.encoding.schema import Feature
 from nae.network import Forms, NetworkConfig
 
-__all__ = ["find_leaders", "make_forms", "needs_logits"]
+__all__ = ["count_ordered", "find_leaders", "make_forms", "needs_logits", "place_knots"]
 
 _ROUNDING = 1e-6  # share of a cap that single precision may need
 _SHARPNESS = 0.05  # 0.03 to 0.1 are alike; beyond, small tables lose (docs/decisions/0019-constraints.md)
@@ -25,7 +25,7 @@ def needs_logits(constraints: Constraints, n_members: int) -> bool:
 
 def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, score: Score, n_slots: int) -> Forms:
     """Return the forms of a network with ``n_slots`` slots per feature."""
-    n_ordered = np.array([_count_ordered(feature) for feature in schema.features])
+    n_ordered = np.array([count_ordered(feature) for feature in schema.features])
     rises, bends = (_signs(part, n_ordered) * score.sign for part in (constraints.monotone, constraints.curved))
     isolated = _among(_isolated(constraints), len(schema))
     leads = find_leaders(constraints, config, len(schema)) & (rises != 0)
@@ -41,7 +41,7 @@ def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, 
     is_led = (allows & leads[None, :, None]).any(axis=(0, 1))
     return Forms(
         n_ordered=n_ordered,
-        places=_places(schema, n_slots),
+        places=place_knots(schema, n_slots),
         rises=rises,
         bends=bends,
         caps=_caps(constraints, score, len(schema)),
@@ -81,7 +81,8 @@ def _isolated(constraints: Constraints) -> frozenset[int]:
     return constraints.allowed.isolated | set(constraints.max_effect) | set(constraints.curved)
 
 
-def _count_ordered(feature: Feature) -> int:
+def count_ordered(feature: Feature) -> int:
+    """Return how many slots of a feature have an order."""
     return feature.n_values if isinstance(feature, Number) else 1
 
 
@@ -92,7 +93,7 @@ def _signs(given: Mapping[int, int], n_ordered: IntArray) -> IntArray:
     return found
 
 
-def _places(schema: Schema, n_slots: int) -> Array:
+def place_knots(schema: Schema, n_slots: int) -> Array:
     """Return where the slots of numbers lie between the first and the last knot, (F, S)."""
     places = np.zeros((len(schema), n_slots))
     for i, feature in enumerate(schema.features):

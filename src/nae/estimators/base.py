@@ -40,6 +40,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
     table_error_: float
     n_features_in_: int
     additivity_path_: tuple[PathPoint, ...]
+    smoothness_: float
 
     @abstractmethod
     def _target(self) -> Target:
@@ -99,10 +100,11 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
         All workers end with the same model. With ``checkpoints``, a second attempt continues where the first one ended.
         """
         given = self._given(scan, y, sample_weight=sample_weight, offset=offset)
-        if given.parameters.additivity == "auto":
-            raise ConfigError(
-                "additivity='auto' trains several times, but several workers share one training. Pass a number."
-            )
+        for name in ("additivity", "smoothness"):
+            if isinstance(getattr(given.parameters, name), str):
+                raise ConfigError(
+                    f"{name}='auto' trains several times, but several workers share one training. Pass a number."
+                )
         return self._keep(learn(given, workers=workers, checkpoints=checkpoints))
 
     def _given(self, X: Any, y: Any, **beside: Any) -> Given:
@@ -117,7 +119,7 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, learned: Learned) -> Self:
         """Store what was learned, and remove everything of an earlier fit. A fit that fails changes nothing."""
-        for name in ("_state", "additivity_path_", "feature_names_in_"):
+        for name in ("_state", "additivity_path_", "smoothness_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self.model_, self.history_ = learned.model, learned.history
         self.n_iter_, self.table_error_ = len(learned.history), learned.table_error
@@ -128,6 +130,8 @@ class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
             self.classes_ = learned.labels
         if learned.path is not None:
             self.additivity_path_ = learned.path
+        if learned.smoothness is not None:
+            self.smoothness_ = learned.smoothness
         if learned.state is not None:
             self._state = learned.state
         return self

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from nae.constraints import Asked, Constraints, Score, find_leaders, needs_logits, read_constraints
+from nae._typing import Array
+from nae.constraints import Asked, Constraints, Score, find_leaders, needs_logits, read_constraints, read_smoothness
 from nae.encoding import Schema
 from nae.errors import ConfigError
 from nae.estimators.rows import Task
@@ -12,7 +13,7 @@ from nae.network import ENCODERS
 from nae.parameters import Parameters
 from nae.recipes import NUMBERS
 
-__all__ = ["constrain", "score_of"]
+__all__ = ["constrain", "score_of", "smoothness_of"]
 
 _MATRIX_GATES = ("low-rank", "deep")
 
@@ -50,6 +51,16 @@ def constrain(
         patience = training.patience and max(1, round(training.patience * NUMBERS.leading_patience))
         settings = replace(settings, training=replace(training, patience=patience))
     return settings, constraints
+
+
+def smoothness_of(parameters: Parameters, schema: Schema) -> Array | None:
+    """Return how much rough curves cost, (feature,); None if nothing, or if validation decides."""
+    given = parameters.smoothness
+    if given is None:
+        return None
+    if not ENCODERS[parameters.encoder].has_exact_tables:
+        raise ConfigError(f"smoothness needs encoder='piecewise'; got {parameters.encoder!r}.")
+    return None if given == "auto" else read_smoothness(given, schema)
 
 
 def score_of(task: Task) -> Score:

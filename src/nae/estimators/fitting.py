@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nae._typing import BoolArray
-from nae.constraints import make_forms
+from nae.constraints import make_forms, make_roughness
 from nae.encoding import Cells, Feature, Number
 from nae.engines import make_engine
 from nae.errors import DataError
@@ -18,7 +18,7 @@ from nae.estimators.prepared import Prepared
 from nae.estimators.threads import one_blas_thread, read_threads
 from nae.explanation.statistics import remember
 from nae.links import link_named
-from nae.network import START, Forms, Network, draw_network
+from nae.network import START, Forms, Network, Roughness, draw_network
 from nae.tables.model import TableModel
 from nae.training import History, Job, train
 from nae.training.assemble import Scale, assemble, padded_slots
@@ -95,6 +95,7 @@ def _make_network(prepared: Prepared, random: np.random.Generator, *, has_start:
         constant=np.array([feature.is_constant for feature in prepared.schema.features]),
         forms=_forms(prepared),
         intercept=prepared.task.begin,
+        roughness=_roughness(prepared),
     )
     if prepared.state is not None:
         return _with_state(network, prepared.state)
@@ -108,6 +109,12 @@ def _forms(prepared: Prepared) -> Forms | None:
     n_slots = prepared.inputs.shape[1]
     score = score_of(prepared.task)
     return make_forms(prepared.constraints, prepared.schema, prepared.settings.network, score, n_slots)
+
+
+def _roughness(prepared: Prepared) -> Roughness | None:
+    if prepared.smoothness is None or not prepared.smoothness.any():
+        return None
+    return make_roughness(prepared.smoothness, prepared.schema, prepared.inputs.shape[1])
 
 
 def _tabulate(network: Network, prepared: Prepared) -> TableModel:

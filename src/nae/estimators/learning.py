@@ -1,19 +1,22 @@
 """From a call of ``fit`` to a model: read and encode the rows, train, assemble. The estimator keeps what is learned."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from nae._typing import AnyArray
 from nae._warnings import warn
 from nae.engines import halve_batch_until_it_fits
-from nae.errors import DataError
+from nae.errors import ConfigError, DataError
 from nae.estimators.fitting import Fitted, Run, fit_model
 from nae.estimators.given import Given, State
 from nae.estimators.path import PathPoint, Train, fit_path
 from nae.estimators.prepared import Prepared, prepare_table
 from nae.estimators.reading import Expected, read_callbacks
+from nae.estimators.smoothing import fit_smoothest
 from nae.estimators.threads import one_blas_thread
+from nae.parameters import Parameters
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
 from nae.tables.promises import mirrored_promises
@@ -43,6 +46,8 @@ class Learned:
     """The classes as ``y`` has them."""
     path: tuple[PathPoint, ...] | None
     """With ``additivity='auto'``, every model that was considered."""
+    smoothness: float | None
+    """With ``smoothness='auto'``, the one that was chosen."""
 
 
 def learn(
@@ -67,7 +72,7 @@ def learn(
 def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
     """Train on prepared rows, and make of the tables the model that is kept."""
     task, parameters = prepared.task, given.parameters
-    fitted, path = _train(prepared, run, train, is_path=parameters.additivity == "auto")
+    fitted, path, smoothness = _train(prepared, run, train, parameters)
     with one_blas_thread():
         balanced = balance(
             fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
@@ -81,20 +86,39 @@ def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
         prepared.origin.expected,
         task.labels,
         path,
+        smoothness,
     )
 
 
-def _train(prepared: Prepared, run: Run, train: Train, *, is_path: bool) -> tuple[Fitted, tuple[PathPoint, ...] | None]:
-    """Train once, or along the path of ``additivity='auto'``; with smaller batches where these do not fit."""
+class _Trained(NamedTuple):
+    """A fit, and what a search left behind."""
+
+    fitted: Fitted
+    path: tuple[PathPoint, ...] | None = None
+    smoothness: float | None = None
+
+
+_SEARCHES: dict[str, Callable[[Prepared, Run, Train], _Trained]] = {
+    "additivity": lambda *given: _Trained(*fit_path(*given)),
+    "smoothness": lambda *given: _Trained(*fit_smoothest(*given)),
+}
+"""What a parameter whose value is 'auto' does."""
+
+
+def _train(prepared: Prepared, run: Run, train: Train, parameters: Parameters) -> _Trained:
+    """Train once, or as a parameter that is 'auto' asks for; with smaller batches where these do not fit."""
+    searched = [name for name in _SEARCHES if isinstance(getattr(parameters, name), str)]
+    if len(searched) > 1:
+        raise ConfigError("additivity and smoothness cannot both be 'auto': each is a search. Give one as a number.")
     n_members = prepared.settings.network.n_members
-    if is_path and prepared.validation is None and prepared.source.held_out(n_members) is None:
+    if searched and prepared.validation is None and prepared.source.held_out(n_members) is None:
         raise DataError(
-            f"additivity='auto' needs rows to validate on; got {len(prepared.source)}, which are all used for "
-            "training. Pass eval_set, or a number as additivity."
+            f"{searched[0]}='auto' needs rows to validate on; got {len(prepared.source)}, which are all used for "
+            f"training. Pass eval_set, or a number as {searched[0]}."
         )
 
-    def attempt(smaller: Prepared) -> tuple[Fitted, tuple[PathPoint, ...] | None]:
-        return fit_path(smaller, run, train) if is_path else (train(smaller, run), None)
+    def attempt(smaller: Prepared) -> _Trained:
+        return _SEARCHES[searched[0]](smaller, run, train) if searched else _Trained(train(smaller, run))
 
     if run.workers.count > 1:  # they would have to agree on a smaller batch: they fail together instead
         return attempt(prepared)

@@ -17,7 +17,7 @@ from nae.encoding.fingerprint import fingerprint
 from nae.encoding.schema import Kind, check_numbers, rounded_numbers
 from nae.encoding.target import names_of
 from nae.engines import Place, choose_place, estimate_work
-from nae.estimators.constrained import constrain
+from nae.estimators.constrained import constrain, smoothness_of
 from nae.estimators.given import Given, State
 from nae.estimators.reading import (
     Expected,
@@ -85,6 +85,8 @@ class Prepared:
     origin: Origin
     constraints: Constraints | None = None
     """What the fit promises; None if nothing."""
+    smoothness: Array | None = None
+    """How much rough curves cost, (feature,); None if nothing."""
     state: State | None = None
     """The network that a warm start goes on with."""
     slot_weight: Array | None = None
@@ -150,6 +152,7 @@ def prepare_table(given: Given) -> Prepared:
         seed,
         origin,
         constraints,
+        smoothness_of(given.parameters, schema),
         None if before is None else before.state,
         is_split=given.eval_set is None,
     )

@@ -44,6 +44,8 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         Standard deviation of each feature's contribution, as shares of their sum.
     additivity_path_ : tuple of PathPoint
         With ``additivity='auto'``, every model that was considered.
+    smoothness_ : float
+        With ``smoothness='auto'``, the one that was chosen.
     table_error_ : float
         With ``encoder='mlp'``, the largest difference seen between network and tables; 0 otherwise.
 
@@ -109,6 +111,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         max_effect: Any = None,
         convex: Any = None,
         concave: Any = None,
+        smoothness: Any = None,
         engine: EngineName = "auto",
     ) -> None:
         self._store(locals())

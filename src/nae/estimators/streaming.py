@@ -13,7 +13,7 @@ from nae.constraints import Constraints
 from nae.encoding import Category, Cells, Columns, Schema
 from nae.encoding.fingerprint import Fingerprint
 from nae.errors import ConfigError, DataError
-from nae.estimators.constrained import constrain
+from nae.estimators.constrained import constrain, smoothness_of
 from nae.estimators.given import Given
 from nae.estimators.prepared import Origin, Prepared, place_fit, to_training_rows
 from nae.estimators.reading import Expected, content_folds, random_folds, random_rows, warn_of_names, warn_of_rounding
@@ -112,6 +112,7 @@ def _finish(plan: "_Plan", writer: "_Writer", validation: TrainingRows | None) -
         plan.given.draw_seed(),
         _origin(plan, writer, n_rows=len(source), n_validation_rows=sum(workers.gather(n_held_out))),
         plan.constraints,
+        smoothness_of(plan.given.parameters, plan.schema),
         None if plan.given.before is None else plan.given.before.state,
         slot_weight,
         is_split=bool(writer.held_out) and writer.is_whole,

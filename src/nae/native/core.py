@@ -105,6 +105,8 @@ class Inputs:
     start_offset: Array | None  # (O, M)
     own_fold: IntArray  # (M,)
     forms: Forms | None
+    left: Array | None  # (slot,), of a penalty on rough curves
+    roughness: Array | None  # (slot,), its weights
     loss_option: Array  # (O,), quantile, power or delta of every output
 
 
@@ -306,6 +308,8 @@ def _inputs(inputs: Inputs) -> tuple[CInputs, list[AnyArray]]:
         start_offset=address(inputs.start_offset, np.float64, c_double),
         own_fold=address(inputs.own_fold, np.int32, c_int32),
         forms=None if inputs.forms is None else pointer(_forms(inputs.forms, address)),
+        left=address(inputs.left, np.float64, c_double),
+        roughness=address(inputs.roughness, np.float64, c_double),
         loss_option=address(inputs.loss_option, np.float64, c_double),
     )
     return given, keep

@@ -94,6 +94,8 @@ class CInputs(ctypes.Structure):
         ("start_offset", POINTER(c_double)),
         ("own_fold", POINTER(c_int32)),
         ("forms", POINTER(CForms)),
+        ("left", POINTER(c_double)),
+        ("roughness", POINTER(c_double)),
         ("loss_option", POINTER(c_double)),
     ]
 
@@ -113,7 +115,7 @@ class CRows(ctypes.Structure):
 
 
 _BUILD = "`python -m nae.native.build`"
-_ABI_VERSION = 4  # of cpp/abi.h
+_ABI_VERSION = 5  # of cpp/abi.h
 _ROWS, _CORE, _ARRAY = POINTER(CRows), c_void_p, c_void_p
 _FUNCTIONS = {
     "nae_abi_version": (c_int32, []),

@@ -6,6 +6,7 @@ from nae.network.forms import Forms
 from nae.network.gates import GATES, Gate
 from nae.network.inputs import piecewise_inputs, quantile_inputs
 from nae.network.network import ADDITIONS, START, Network, below, draw_network
+from nae.network.roughness import Roughness
 
 __all__ = [
     "ADDITIONS",
@@ -17,6 +18,7 @@ __all__ = [
     "Gate",
     "Network",
     "NetworkConfig",
+    "Roughness",
     "below",
     "draw_network",
     "piecewise_inputs",

@@ -24,6 +24,7 @@ from nae.network.draws import Random, uniform
 from nae.network.encoders import ENCODERS, Encoder
 from nae.network.forms import Forms
 from nae.network.gates import GATES, Gate
+from nae.network.roughness import Roughness
 from nae.tables.gates import GateTables
 from nae.tables.routing import EqualRouting, Routing, SoftmaxRouting
 
@@ -59,6 +60,8 @@ class Network:
     """The weights, the running moments of batch norms, and the start of a small table."""
     forms: Forms | None = None
     """What experts and gate terms are made to be, after the start is added; None where nothing is promised."""
+    roughness: Roughness | None = None
+    """What a penalty on rough curves weighs; None without one."""
 
     @property
     def n_features(self) -> int:
@@ -172,6 +175,7 @@ def draw_network(
     constant: BoolArray | None = None,
     forms: Forms | None = None,
     intercept: Array | None = None,
+    roughness: Roughness | None = None,
 ) -> Network:
     """Return a network with random weights. Features that are ``constant`` get experts that stay at zero.
 
@@ -205,7 +209,9 @@ def draw_network(
     drawn_gate = gate.draw(random, **sizes, hidden_dim=width, rank=config.gate_rank)
     drawn |= {f"gate.{name}": array for name, array in drawn_gate.items()}
     is_live = np.ones(n_features, dtype=bool) if constant is None else ~constant
-    made = Network(config, inputs.astype(dtype), n_outputs, is_live, int(random.integers(2**62)), drawn, forms)
+    made = Network(
+        config, inputs.astype(dtype), n_outputs, is_live, int(random.integers(2**62)), drawn, forms, roughness
+    )
     return made.with_arrays(drawn)
 
 

@@ -14,7 +14,7 @@ from nae.engines.native import NativeEngine
 from nae.engines.torch import TorchEngine
 from nae.engines.torch.rows import TensorRows
 from nae.native import Values
-from nae.network import Network, draw_network, piecewise_inputs
+from nae.network import Network, Roughness, draw_network, piecewise_inputs
 from nae.training import Job, TrainingConfig, TrainingRows, make_loss
 from nae.training.assemble import padded_slots
 from tests.configs import network_config, training_config
@@ -110,7 +110,10 @@ class Problem:
             {name: array + spread * random.normal(size=array.shape) for name, array in drawn.arrays.items()}
         )
         if self.has_forms:
-            made = replace(made, forms=draw_forms(made, schema, seed=self.seed))
+            forms = draw_forms(made, schema, seed=self.seed)
+            smoothness = random.uniform(0, 100, self.n_features) * (random.random(self.n_features) < 0.5)
+            rough = Roughness.of(smoothness, forms.places, forms.n_ordered)
+            made = replace(made, forms=forms, roughness=rough)
         if self.has_start:
             shape = (len(schema) * inputs.shape[1] + 1, self.n_outputs, config.n_members)
             made = made.begin_at(5 * spread * random.normal(size=shape))

@@ -62,6 +62,10 @@ struct Problem {
     for (int s = 0; s < n_steps; ++s) rates.push_back(0.01 * (1 + s));
     given_forms = given.has_forms;
     if (given_forms) draw_forms(random);
+    for (size_t i = 0; given_forms && given.has_base && i < weight.size(); ++i) {
+      left.push_back(random.uniform());
+      roughness.push_back(random.uniform());
+    }
   }
 
   void add_slots(Random& random, int f) {
@@ -99,7 +103,7 @@ struct Problem {
   nae_inputs inputs() const {
     return {n_slots.data(), values.data(),    weight.data(),         double(weight.size()),
             is_live.data(), pointer(start),   pointer(start_offset), own_fold.data(),
-            given_forms ? &forms : nullptr,   loss_option.data()};
+            given_forms ? &forms : nullptr,   pointer(left),   pointer(roughness),    loss_option.data()};
   }
 
   void draw_forms(Random& random) {
@@ -137,7 +141,7 @@ struct Problem {
   std::vector<int32_t> n_slots, own_fold, slot, label, fold;
   std::vector<uint8_t> is_live, is_single, is_sorted, leads, allows;
   std::vector<int32_t> n_ordered, rises, bends;
-  std::vector<double> places, caps;
+  std::vector<double> places, caps, left, roughness;
   bool given_forms = false;
   nae_forms forms{};
   std::vector<double> values, weight, start, start_offset, loss_option, rates;

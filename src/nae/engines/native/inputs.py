@@ -61,7 +61,7 @@ def find_slots(inputs: Array, slot_weight: Array) -> Slots:
 def make_inputs(network: Network, loss: Loss, slots: Slots, slot_weight: Array, own_fold: IntArray) -> Inputs:
     """Return what the core is built on."""
     values = network.inputs.reshape(len(slot_weight), -1)
-    start = network.start
+    start, rough = network.start, network.roughness
     return Inputs(
         n_slots=slots.n_slots,
         values=values[slots.is_kept].astype(np.float64),
@@ -71,6 +71,8 @@ def make_inputs(network: Network, loss: Loss, slots: Slots, slot_weight: Array, 
         start=None if start is None else start[:-1][slots.is_kept],
         start_offset=None if start is None else start[-1],
         own_fold=own_fold,
+        left=None if rough is None else rough.left.ravel()[slots.is_kept],
+        roughness=None if rough is None else rough.weight.ravel()[slots.is_kept],
         forms=None if network.forms is None else _make_forms(network.forms, slots, n_members=len(own_fold)),
         loss_option=np.array(loss.options(network.n_outputs)),
     )

@@ -54,6 +54,7 @@ class TorchNetwork(nn.Module):
         self.register_buffer("noise", noise, persistent=False)
         self.register_buffer(START, None if network.start is None else torch.tensor(network.start))
         self.sorts_outputs = network.forms is not None and network.forms.sorts_outputs
+        self.roughness = network.roughness
         self.forms = None if network.forms is None else TorchForms(network.forms, dtype=network.dtype)
         self.groups = None if self.is_on_rows else group_features(network.inputs)
 

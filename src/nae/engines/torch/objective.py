@@ -7,15 +7,17 @@ it. Members' objectives are added up and never mixed, so that each is trained as
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from nae.engines.torch.dial import Dial, context_share
 from nae.engines.torch.encoders import Evaluation
 from nae.engines.torch.losses import loss_per_row
 from nae.engines.torch.network import TorchNetwork
-from nae.engines.torch.penalties import output_penalty, variation_penalty, weighted_mean
+from nae.engines.torch.penalties import output_penalty, roughness_penalty, variation_penalty, weighted_mean
 from nae.engines.torch.routed import Routed
 from nae.engines.torch.rows import TensorRows
+from nae.network import Roughness
 from nae.training.config import TrainingConfig
 from nae.training.dial import make_dial
 from nae.training.losses import Loss
@@ -48,6 +50,8 @@ class Request:
     """Whether a feature has several experts."""
     slot_weight: Tensor  # (F * S,), how much of the training rows lies at each padded slot, with mean one
     dial: Dial | None
+    roughness: Roughness | None
+    """What a penalty on rough curves weighs."""
 
 
 Penalty = Callable[[Step], Tensor]
@@ -93,7 +97,26 @@ def _context(asked: Request) -> Penalty | None:
     return penalty
 
 
-PENALTIES: tuple[Callable[[Request], Penalty | None], ...] = (_variation, _output, _steered_context, _context)
+def _roughness(asked: Request) -> Penalty | None:
+    if asked.roughness is None:
+        return None
+    like = asked.slot_weight
+    left, weight = (torch.tensor(each, device=like.device, dtype=like.dtype) for each in asked.roughness.arrays)
+
+    def penalty(step: Step) -> Tensor:
+        parts = [roughness_penalty(curves, left, weight) for curves in step.evaluation.curves()]
+        return torch.stack(parts).sum(dim=0)
+
+    return penalty
+
+
+PENALTIES: tuple[Callable[[Request], Penalty | None], ...] = (
+    _variation,
+    _output,
+    _steered_context,
+    _context,
+    _roughness,
+)
 
 
 class Objective:
@@ -115,7 +138,7 @@ class Objective:
         self.dial = None
         if asked_for is not None:
             self.dial = Dial(asked_for, device=intercept.device, dtype=intercept.dtype)
-        asked = Request(config, network.config.n_experts > 1, slot_weight, self.dial)
+        asked = Request(config, network.config.n_experts > 1, slot_weight, self.dial, network.roughness)
         self.penalties = [made for make in PENALTIES if (made := make(asked)) is not None]
 
     def __call__(self, batch: TensorRows) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ from torch import Tensor
 from nae.engines.torch.routed import Routed
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["output_penalty", "variation_penalty", "weighted_mean"]
+__all__ = ["output_penalty", "roughness_penalty", "variation_penalty", "weighted_mean"]
 
 
 def weighted_mean(values: Tensor, weight: Tensor, workers: Workers = ALONE) -> Tensor:
@@ -26,6 +26,17 @@ def variation_penalty(experts: Tensor, weight: Tensor, workers: Workers = ALONE)
     """
     spread = (experts**2).mean(dim=1) - experts.mean(dim=1) ** 2
     return weighted_mean(spread, weight, workers).flatten(0, -2).mean(dim=0)
+
+
+def roughness_penalty(curves: Tensor, left: Tensor, weight: Tensor) -> Tensor:
+    """Return the weighted squares of the residuals per member, a mean over the C curves (:mod:`nae.network.roughness`).
+
+    ``curves`` is (F, S, C, M); ``left`` and ``weight`` are (F, S).
+    """
+    left, weight = (each[:, 1:-1, None, None] for each in (left, weight))
+    residual = curves[:, 1:-1] - left * curves[:, :-2] - (1 - left) * curves[:, 2:]
+    found: Tensor = (weight * residual**2).sum(dim=(0, 1)).mean(dim=0)
+    return found
 
 
 def output_penalty(routed: Routed, weight: Tensor, workers: Workers = ALONE) -> Tensor:

@@ -84,6 +84,8 @@ struct nae_inputs {
   const double* start_offset;  // (O, M), what scores are added to; or null
   const int32_t* own_fold;     // (M,), the fold that each member holds out
   const nae_forms* forms;      // or null
+  const double* left;          // (slot,), of a residual (penalties.h); or null
+  const double* roughness;     // (slot,), weights of the residuals; or null
   const double* loss_option;   // (O,), quantile, power or delta of every output
 };
 
@@ -100,7 +102,7 @@ struct nae_rows {
 struct nae_core;
 
 // Grows with every change of this file: a shared object of another number is not used.
-constexpr int32_t kAbiVersion = 4;
+constexpr int32_t kAbiVersion = 5;
 
 NAE_API int32_t nae_abi_version();
 // The digest of the sources that the object was compiled from.

@@ -122,6 +122,8 @@ void copy_slots(Model<T>& model, Memory& memory, const nae_inputs& inputs, std::
   Sizes& size = model.size;
   std::vector<int> first{0};
   Differences<T> found;
+  T* left = inputs.roughness ? memory.take<T>(size.slots) : nullptr;
+  T* roughness = inputs.roughness ? memory.take<T>(size.slots) : nullptr;
   T* variation = memory.take<T>(size.slots);
   T* fill = memory.take<T>(size.slots);
   T* start = inputs.start ? memory.take<T>(int64_t(size.members) * size.slots * size.outputs) : nullptr;
@@ -138,6 +140,7 @@ void copy_slots(Model<T>& model, Memory& memory, const nae_inputs& inputs, std::
     for (int s = 0; s < n; ++s) {
       variation[at + s] = T(inputs.slot_weight[real + s] / inputs.variation_slots);
       fill[at + s] = T(total > 0 ? inputs.slot_weight[real + s] / total : 0);
+      if (roughness) left[at + s] = T(inputs.left[real + s]), roughness[at + s] = T(inputs.roughness[real + s]);
       if (!start) continue;
       for (int o = 0; o < size.outputs; ++o)
         for (int m = 0; m < size.members; ++m)
@@ -155,6 +158,8 @@ void copy_slots(Model<T>& model, Memory& memory, const nae_inputs& inputs, std::
   model.variation_share = variation;
   model.fill_share = fill;
   model.start = start;
+  model.left = left;
+  model.roughness = roughness;
   lay_out_parameters(model, memory, n_columns);
 }
 

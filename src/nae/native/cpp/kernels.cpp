@@ -12,6 +12,7 @@ void back_feature(const Model<T>& model, const Batch<T>& batch, Member<T>& membe
   if (model.has_gate) scatter_terms(model, batch, ws, scratch, feature);
   scatter_experts(model, batch, ws, scratch, feature);
   penalise_slots(model, ws, scratch.d_experts, feature);
+  if (model.roughness) smooth_slots(model, ws, scratch, feature);
   if (model.form) back_shape(model, member.number, ws, scratch, feature);
   back_slots(model, member, ws, scratch, move, feature);
 }

@@ -68,6 +68,8 @@ struct Model {
   const T* start;               // (M, slots, O), or null
   const T* start_offset;        // (M, O), or null
   const int* own_fold;          // (M,)
+  const T* left;                // (slots,), of the residual of a slot; or null
+  const T* roughness;           // (slots,), the residual's weight; or null
   const Form* form;             // (F,), or null; then the following are not read
   const T* place;               // (slots,)
   const T* cap;                 // (F, O)

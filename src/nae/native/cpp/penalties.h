@@ -9,6 +9,9 @@
 //
 // Variation. strength / O sum over slots of a_s var_s, with var_s the variance of the K experts at s and a_s the slot's
 // share: dE_sk = strength a_s 2 / (O K) (E_sk - mean E_s).
+//
+// Roughness. Sum over slots of a_s times the mean of r_s^2 over the C experts, or gate terms, with the residual
+// r_s = y_s - l_s y_(s-1) - (1 - l_s) y_(s+1): with t = 2 a_s r_s / C, dy_s = t, dy_(s-1) = -l_s t, dy_(s+1) = -(1 - l_s) t.
 #pragma once
 #include "rows.h"
 
@@ -165,6 +168,34 @@ void penalise_slots(const Model<T>& model, const Workspace<T>& ws, T* d_experts,
         store(to + i, added);
       }
     }
+}
+
+// Adds what the penalty on rough curves says about a table of a feature, `width` columns wide, `n_curves` of them used.
+template <class T>
+void smooth(const Model<T>& model, const T* table, T* d_table, int width, int n_curves, int feature) {
+  const int first = model.first_slot[feature];
+  table += int64_t(first) * width;
+  for (int s = 1; s + 1 < model.n_slots[feature]; ++s) {
+    const T weight = 2 * model.roughness[first + s] / n_curves, left = model.left[first + s];
+    if (weight == 0) continue;
+    const T* own = table + int64_t(s) * width;
+    T* d = d_table + int64_t(s) * width;
+    for (int i = 0; i < width; ++i) {
+      const T slope = weight * (own[i] - left * own[i - width] - (1 - left) * own[i + width]);
+      d[i] += slope;
+      d[i - width] -= left * slope;
+      d[i + width] -= (1 - left) * slope;
+    }
+  }
+}
+
+template <class T>
+void smooth_slots(const Model<T>& model, const Workspace<T>& ws, Scratch<T>& scratch, int feature) {
+  const Sizes& size = model.size;
+  smooth(model, ws.experts, scratch.d_experts, size.values, size.outputs * size.experts, feature);
+  if (!model.has_gate) return;
+  const int n_terms = model.is_mixed ? size.terms : size.terms / size.experts_pad * size.experts;
+  smooth(model, ws.terms, scratch.d_terms, size.terms_pad, n_terms, feature);
 }
 
 }  // namespace nae::NAE_SET

@@ -55,6 +55,10 @@ class Evaluation(ABC):
     def sample_experts(self, routed: Routed, weight: Tensor, slot_weight: Tensor) -> ExpertSample:
         """Return values of the experts, from the rows of a batch with their weights or from all slots with theirs."""
 
+    def curves(self) -> list[Tensor]:
+        """Return the values of experts, and of gate terms, on all slots: (F, S, C, M) each."""
+        raise TypeError("Curves are known where a network is evaluated on knots.")
+
     def filled(self, slot_weight: Tensor) -> "Evaluation":
         """Return the evaluation by which new rows are judged: what no row trains has the mean of the rest."""
         return self

@@ -62,6 +62,13 @@ class OnKnots(Evaluation):
         """Return the experts on all slots: far fewer than rows, and without sampling noise."""
         return ExpertSample(self.experts.view(-1, *self.network.expert_shape), slot_weight, is_local=False)
 
+    def curves(self) -> list[Tensor]:
+        n_features, n_members = self.network.n_features, self.network.config.n_members
+        experts = self.experts.view(n_features, -1, self.experts.shape[1] // n_members, n_members)
+        if self.network.config.n_experts == 1:
+            return [experts]
+        return [experts, self.terms.unflatten(1, (n_features, -1)).permute(1, 2, 3, 0)]
+
     def filled(self, slot_weight: Tensor) -> "OnKnots":
         share = slot_weight.view(self.network.n_features, -1)
         has_no_input = (self.network.inputs == 0).all(dim=-1)
