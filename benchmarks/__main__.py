@@ -18,6 +18,7 @@ COMMANDS = {
     "paper": "benchmarks.paper.command",
     "faults": "benchmarks.faults.command",
     "fuzz": "benchmarks.fuzz.command",
+    "guarantees": "benchmarks.guarantees.command",
 }
 
 

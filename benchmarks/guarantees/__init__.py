@@ -1,0 +1,1 @@
+"""Promises, measured against attacks and against other models."""

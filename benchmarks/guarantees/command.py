@@ -1,0 +1,19 @@
+"""Promises, measured: whether attacks break them, and what they cost in scores."""
+
+import argparse
+from importlib import import_module
+
+__all__ = ["add_command"]
+
+NAME = "guarantees"
+SUBCOMMANDS = {
+    "quantiles": "benchmarks.guarantees.quantiles",
+}
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command and its subcommands to a command line."""
+    parser = commands.add_parser(NAME, help=__doc__, description=__doc__)
+    subcommands = parser.add_subparsers(required=True)
+    for module in SUBCOMMANDS.values():
+        import_module(module).add_command(subcommands)
