@@ -1,5 +1,7 @@
 """The card of a model calls the target by its name, and never by the name of a class."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,7 @@ import pytest
 
 from nae import NAEClassifier, NAERegressor
 from nae.card import Card, make_card
+from tests.laws.models import make_model
 
 QUICK = {"n_members": 1, "max_epochs": 2, "random_state": 0}
 TABLE = pd.DataFrame({"size": np.arange(40.0), "rooms": np.arange(40.0) % 5})
@@ -53,3 +56,26 @@ def test_quantiles_are_those_of_the_target() -> None:
 def test_a_series_that_was_computed_from_a_feature_is_not_called_like_it() -> None:
     card = card_of(TABLE["size"] * 2)
     assert (card.target, card.outputs) == (None, ("score",))
+
+
+def test_promises_are_in_the_card_with_their_verdicts() -> None:
+    model = make_model(np.random.default_rng(0), n_features=2, n_experts=1)
+    names = model.feature_names
+    assert make_card(model).promises == ()
+    kept = make_card(model.with_training(constraints={"isolated": [names[0]], "max_effect": {names[1]: 0.0}}))
+    assert [one.verdict for one in kept.promises] == ["refuted", "proven"]
+    shown = kept.to_dict()["promises"][1]
+    assert shown["claim"] == f"{names[0]} changes how no other feature counts."
+    assert shown["bound"] == 0
+    assert shown["sentence"].startswith("Proven: ")
+
+
+def test_a_bound_without_end_and_a_promise_that_cannot_be_checked_are_json() -> None:
+    model = make_model(np.random.default_rng(0), n_features=2, n_experts=3, n_active=1)
+    number = next(one.name for one in model.schema.features if one.kind != "category")
+    jumping = make_card(model.with_training(constraints={"monotone": {number: "+"}}))
+    unknown = make_card(model.with_training(constraints={"fair": [number]}))
+    assert unknown.promises[0].verdict == "unknown"
+    assert "the file promises 'fair'" in unknown.promises[0].claim
+    for card in (jumping, unknown):
+        json.dumps(card.to_dict(), allow_nan=False)

@@ -1,15 +1,17 @@
-"""The card of a model: its target, its features, its quality, and the proven limits of every feature's effect."""
+"""The card of a model: its target, its features, its quality, its promises and the proven limits of every effect."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from nae._words import counted, quantiles
 from nae.encoding.schema import Category, Feature
+from nae.errors import UserError
 from nae.quality import Measure, Quality
 from nae.tables.model import TableModel
 
-__all__ = ["Card", "CardFeature", "make_card"]
+__all__ = ["Card", "CardFeature", "CardPromise", "make_card"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,17 @@ class CardFeature:
     values: str
     has_missing: bool
     reason: str
+
+
+@dataclass(frozen=True)
+class CardPromise:
+    """What the fit was made to keep, and whether the tables prove it for any input."""
+
+    claim: str
+    verdict: str  # proven, refuted, undecided, or unknown if this version cannot check it
+    limit: float | None
+    bound: float | None  # the largest change for any input; None for infinity
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,7 @@ class Card:
     n_experts: int
     features: tuple[CardFeature, ...]
     caps: tuple[str, ...]
+    promises: tuple[CardPromise, ...]
     measures: tuple[tuple[str, float], ...]  # weighted additivity, interaction share, cancellation
     quality: tuple[Measure, ...]  # measured on the test rows
     training: tuple[tuple[str, str], ...]
@@ -71,11 +85,25 @@ def make_card(model: TableModel) -> Card:
         n_experts=model.n_experts,
         features=tuple(_feature(feature) for feature in model.schema.features),
         caps=tuple(cap.sentence for cap in model.effect_caps_.caps),
+        promises=tuple(_promises(model)),
         measures=_measures(model),
         quality=Quality.of(model.training) if model.training.n_test_rows else (),
         training=(*_offset(model), *_facts(model.training.to_dict())),
         edits=model.training.edits or (),
     )
+
+
+def _promises(model: TableModel) -> Iterator[CardPromise]:
+    if not model.training.constraints:
+        return
+    try:
+        found = model.certify()
+    except UserError as error:  # a file of a newer version, or an edited one
+        yield CardPromise(str(error), "unknown", None, None, str(error))
+        return
+    for one in found.certificates:
+        bound = one.bound if math.isfinite(one.bound) else None
+        yield CardPromise(one.claim, one.verdict, one.limit, bound, one.sentence)
 
 
 def _offset(model: TableModel) -> tuple[tuple[str, str], ...]:

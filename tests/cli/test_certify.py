@@ -60,6 +60,9 @@ def test_without_a_statement_the_promises_of_the_file_are_certified(
     assert (found, err) == (code, "")
     assert out.count("Proven: ") == 2 - code
     assert out.count("Refuted: ") == code
+    shown = nae("show", path)[1]
+    assert f"Promises\n  {'Refuted' if code else 'Proven'}: A higher income never " in shown
+    assert [one["verdict"] for one in json.loads(nae("show", path, "--json")[1])["promises"]][1] == "proven"
 
 
 def test_either_of_two_classes_can_be_certified(nae: Command, path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from nae.explanation import with_statistics
 from nae.links import LINKS
 from nae.report import write_report
 from nae.tables import GateTables, SoftmaxRouting, TableModel, TrainingSummary
+from tests.certificates.planted import FEATURES, monotone_model, own_terms
 from tests.explanation.examples import explained_model
+from tests.laws.models import make_model
 from tests.report.browsing import Opened, open_page
 from tests.report.test_write import HOSTILE, hostile_model, table_of
 
@@ -90,7 +92,7 @@ def test_a_page_that_speaks_or_asks_is_found(browser: Any, tmp_path: Path, scrip
 def test_the_page_opens_from_disk_without_a_word_or_a_request(opened: Opened, case: Case) -> None:
     opened.assert_quiet(case.path)
     sections = opened.page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
-    assert sections == ["top", "features", "what-if", "pairs", "rows", "caveats"]
+    assert sections == ["top", "features", "what-if", "pairs", "rows", "never", "caveats"]
 
 
 def line_model(start: float, end: float) -> TableModel:
@@ -388,7 +390,7 @@ def test_odd_models_are_shown_too(browser: Any, tmp_path: Path, features: tuple[
     path = write_report(with_statistics(model, table), table | {"score": [1.0, 2.0]}, tmp_path / "r.html")
     found = open_page(browser, path)
     page = found.page
-    for section in ("features", "what-if", "pairs", "rows", "caveats"):
+    for section in ("features", "what-if", "pairs", "rows", "never", "caveats"):
         page.locator(f"#{section}").scroll_into_view_if_needed()
     page.locator(".row-button").first.click()
     page.locator(".control-missing input").last.set_checked(checked=True)
@@ -415,7 +417,7 @@ def test_a_model_of_a_constant_says_so_without_a_sign_or_a_share_of_nothing(brow
     path = write_report(with_statistics(model, table), table | {"score": [3.0, 3.0]}, tmp_path / "r.html")
     found = open_page(browser, path)
     page = found.page
-    for section in ("features", "what-if", "pairs", "rows", "caveats"):
+    for section in ("features", "what-if", "pairs", "rows", "never", "caveats"):
         page.locator(f"#{section}").scroll_into_view_if_needed()
     page.wait_for_timeout(100)
     text = page.locator("body").inner_text()
@@ -432,3 +434,65 @@ def test_a_smaller_copy_says_how_far_it_is_off(browser: Any, tmp_path: Path, mon
     notice = found.page.locator(".notice").inner_text()
     found.page.context.close()
     assert re.search(r"1 of its 3 members.*, with 16 bits per number\. On 12 rows, .* by at most [\d.]+\.", notice)
+
+
+def sealed_model() -> TableModel:
+    """Return a model that keeps some of its promises."""
+    model = with_statistics(monotone_model(np.random.default_rng(0), gate="additive"), seal_rows())
+    own_terms(model, 2)[:] = 0.3
+    return model.with_training(
+        target="risk",
+        constraints={
+            "monotone": {"income": "+"},
+            "max_effect": {"town": 9.0},
+            "isolated": ["age"],
+            "unchanged": ["age"],
+        },
+    )
+
+
+def seal_rows() -> dict[str, Any]:
+    return {"income": np.arange(12.0) % 6, "age": np.linspace(0, 30, 12), "town": ["Ulm", "K\u00f6ln", "Aalen"] * 4}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_a_model_can_never_do_is_shown_with_what_it_does_not_keep(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    path = write_report(sealed_model(), seal_rows(), tmp_path / "sealed.html")
+    found = open_page(browser, path, viewport={"width": width, "height": 800})
+    section = found.page.locator("#never")
+    assert section.locator(".seal h3").all_inner_texts() == [
+        "A higher value never lowers the prediction",
+        "Moves the prediction by no more than",
+        "Changes how nothing else counts",
+    ]
+    assert section.locator(".seal-names").all_inner_texts() == ["income", "town 9", "town"]
+    broken = section.locator(".broken").inner_text()
+    assert "Promises that are not kept" in broken
+    assert "Refuted: age changes how no other feature counts." in broken
+    assert "Refuted: No other feature changes how age counts." in broken
+    assert section.locator(".forest-row").count() == 3
+    assert section.locator(".forest-cap").count() == 1
+    for row in section.locator(".forest-row").all():
+        inner, outer = (row.locator(one).bounding_box() for one in (".forest-usual", ".forest-range"))
+        assert outer["x"] - 3 <= inner["x"]
+        assert inner["x"] + inner["width"] <= outer["x"] + outer["width"] + 3
+        assert row.locator(".forest-track").get_attribute("aria-label").count("for any input") == 1
+    assert found.page.evaluate("document.documentElement.scrollWidth") == width
+    found.assert_quiet(path)
+    found.page.context.close()
+
+
+def test_quantiles_that_never_cross_have_a_seal(browser: Any, tmp_path: Path) -> None:
+    model = make_model(np.random.default_rng(0), features=FEATURES, n_outputs=2, link="identity")
+    model.experts[:] = np.sort(model.experts, axis=2)
+    model = replace(model, outputs=("q0.1", "q0.9"), intercept=np.array([0.0, 1.0]))
+    promising = with_statistics(model, seal_rows()).with_training(constraints={"ordered": True})
+    path = write_report(promising, seal_rows(), tmp_path / "quantiles.html")
+    found = open_page(browser, path)
+    assert found.page.locator(".seal h3").all_inner_texts() == ["Quantiles never cross"]
+    assert found.page.locator(".seal-names").inner_text() == "q0.1 \u2264 q0.9"
+    assert "apart" in found.page.locator(".seal-foot").inner_text()
+    found.assert_quiet(path)
+    found.page.context.close()

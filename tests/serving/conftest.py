@@ -73,7 +73,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of four models."""
     folder = tmp_path_factory.mktemp("models")
     for kind in ("number", "two", "three", "count"):
-        save(train(kind).with_training(target="y"), folder / f"{kind}.nae")
+        promise = {"max_effect": {"size": 1e6}}
+        save(train(kind).with_training(target="y", constraints=promise), folder / f"{kind}.nae")
     return folder
 
 

@@ -98,6 +98,8 @@ def test_the_card_holds_the_effect_caps(client: httpx.Client, models: Path) -> N
     caps = nae.load(models / "number.nae").effect_caps_.caps
     assert card["caps"] == [cap.sentence for cap in caps]
     assert card["target"] == "y"
+    (promise,) = card["promises"]
+    assert (promise["claim"], promise["verdict"]) == ("size alone moves the score by at most 1e+06.", "proven")
     assert [feature["name"] for feature in card["features"]] == ["size", "rooms", "garden", "town", "zone"]
 
 

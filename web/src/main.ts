@@ -5,6 +5,7 @@ import { h, shorten } from "./dom.ts";
 import { explain } from "./evaluate.ts";
 import { FeatureSection } from "./features.ts";
 import { buildModel, locate } from "./model.ts";
+import { NeverSection } from "./never.ts";
 import { PairSection } from "./pairs.ts";
 import type { Payload, Value } from "./payload.ts";
 import { RowSection } from "./rows.ts";
@@ -17,6 +18,7 @@ const SECTIONS: [string, string][] = [
   ["what-if", "What if"],
   ["pairs", "Pairs"],
   ["rows", "Rows"],
+  ["never", "Never"],
   ["caveats", "Caveats"],
 ];
 
@@ -75,6 +77,7 @@ function build(root: HTMLElement, payload: Payload): State {
       new WhatIfSection(state).element,
       pairs.element,
       new RowSection(state).element,
+      new NeverSection(state).element,
       new CaveatSection(state).element,
     ),
     h(

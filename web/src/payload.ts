@@ -78,6 +78,33 @@ export interface Cap {
   outputs: string[];
 }
 
+/** A promise of the fit, and whether the tables prove it. */
+export interface PromisePayload {
+  kind: "monotone" | "max effect" | "isolated" | "unchanged" | "curved" | "ordered";
+  way: "" | "increasing" | "decreasing" | "convex" | "concave";
+  /** Null for a promise about outputs. */
+  feature: number | null;
+  verdict: "proven" | "refuted" | "undecided";
+  sentence: string;
+  limit: number;
+  /** The largest change for any input; negative for outputs that stay apart, null for infinity. */
+  bound: number | null;
+  /** The first and the last knot of a number. */
+  range: [number, number] | null;
+}
+
+export interface NeverPayload {
+  promises: PromisePayload[];
+  /** What the tables prove although nobody asked. */
+  found: { kind: "increasing" | "decreasing" | "isolated" | "unchanged"; features: number[] }[];
+  /** The features whose limits are shown, the most important first. */
+  shown: number[];
+  /** The most that a feature alone moves the score of an output. */
+  limits: { feature: number; output: number; effect: number | null; promised: number | null }[];
+  /** Why the promises could not be checked. */
+  note: string;
+}
+
 /** What the model does, as nae.tables.listing lists it; arrays are given by their names in `arrays`. */
 export type Step =
   | { kind: "sum_terms"; terms: string; bias: string }
@@ -106,6 +133,7 @@ export interface Payload {
   isDouble: boolean;
   arrays: Record<string, PackedArray>;
   caps: Cap[];
+  never: NeverPayload;
   training: { nRows?: number; nHeldOut?: number; loss?: string; heldOutLoss?: number };
   quality: Quality | null;
   /** What a reader must know of a model that was fitted with an offset. */

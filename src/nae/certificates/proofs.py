@@ -260,7 +260,15 @@ class Tables:
 
     def _swayed(self, target: int) -> Array:
         """Return the most by which every feature changes the difference of two logits of one target, (F, M)."""
-        return np.concatenate([self._sway(i, np.array([target])) for i in range(self.model.n_features)])
+        if target not in self._sways:
+            own = np.array([target])
+            self._sways[target] = np.concatenate([self._sway(i, own) for i in range(self.model.n_features)])
+        return self._sways[target]
+
+    @cached_property
+    def _sways(self) -> dict[int, Array]:
+        """What was found so far: every proof about a feature asks for it."""
+        return {}
 
     def _shifted(self, sway: Array) -> Array:
         """Return the largest share of the weight that a change of logits moves from some experts to others: fact 3."""

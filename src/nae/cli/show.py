@@ -30,6 +30,10 @@ def show(model: ModelFile, as_json: Json = False) -> None:
             feature.name, feature.kind, feature.values, "yes" if feature.has_missing else "no", feature.reason
         )
     console.print(table)
+    if card.promises:
+        console.print("Promises", style="bold")
+    for promise in card.promises:
+        console.print(f"  {promise.sentence}", soft_wrap=True)
     console.print("Effect caps", style="bold")
     for sentence in card.caps:
         console.print(f"  {sentence}", soft_wrap=True)

@@ -79,6 +79,7 @@ class Certificate:
     rounding: float  # the most by which rounding changes a computed score
     found: float | None = None  # the largest change that the search found; None if the statement is proven
     counterexample: Counterexample | None = None
+    way: str = ""  # increasing or decreasing, convex or concave
 
     @property
     def margin(self) -> float:

@@ -20,7 +20,7 @@ from nae.explanation.scores import ScoreOf, pairs_of, scores_of
 from nae.explanation.statements import Statement, read_promises, read_statements
 from nae.tables.model import TableModel
 
-__all__ = ["certify", "verify"]
+__all__ = ["certify", "certify_promises", "verify"]
 
 
 def certify(
@@ -45,7 +45,7 @@ def certify(
     }
     statements = read_statements(model, **given)
     if not statements:
-        return _certify_promises(model, output)
+        return certify_promises(model, output)
     return _certify(model, statements, output)
 
 
@@ -54,7 +54,7 @@ def verify(model: TableModel, *, name: str = "The model") -> Certificates:
     if not model.training.constraints:
         return Certificates(())
     try:
-        found = _certify_promises(model, None)
+        found = certify_promises(model)
     except UserError as error:
         raise FormatError(f"{name} must keep what its fit promised. {error}") from error
     for one in found.certificates:
@@ -63,7 +63,7 @@ def verify(model: TableModel, *, name: str = "The model") -> Certificates:
     return found
 
 
-def _certify_promises(model: TableModel, output: str | None) -> Certificates:
+def certify_promises(model: TableModel, output: str | None = None) -> Certificates:
     """Return the verdict on what the model promises; it is an error if it promises nothing."""
     promises = read_promises(model)
     named = promises.pop("output", None)
@@ -164,6 +164,7 @@ def _on_feature(tables: Tables, score: ScoreOf, statement: Statement) -> Certifi
         rounding=tables.rounding,
         found=found,
         counterexample=example,
+        way=statement.way,
     )
 
 

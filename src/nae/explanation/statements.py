@@ -27,6 +27,12 @@ class Statement(NamedTuple):
     sign: int = 0  # of a direction or a curvature
     limit: float = 0.0
 
+    @property
+    def way(self) -> str:
+        """The direction or the curvature in words; empty for other kinds."""
+        words = {"monotone": ("increasing", "decreasing"), "curved": ("convex", "concave")}.get(self.kind, ("", ""))
+        return words[self.sign < 0]
+
     def claim(self, model: TableModel, score: str) -> str:
         """Return the statement in words; ``score`` is how a sentence calls the score."""
         feature = model.schema.features[self.position]

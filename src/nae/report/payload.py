@@ -6,10 +6,12 @@ import numpy as np
 
 from nae._typing import AnyArray, IntArray
 from nae.encoding.columns import category_keys, numbers
-from nae.encoding.schema import Category, Feature
+from nae.encoding.schema import Category, Feature, Number
 from nae.explanation.caps import effect_caps
+from nae.explanation.certificates import Certificate
 from nae.explanation.grid import is_listed
 from nae.explanation.reference import require_statistics
+from nae.explanation.seals import find_seals
 from nae.explanation.shapes import value_order
 from nae.quality import Quality
 from nae.report.density import find_density
@@ -22,6 +24,7 @@ from nae.tables.model import TableModel
 __all__ = ["VERSION", "build_payload"]
 
 VERSION = 1
+MOST_LIMITS = 15  # the page shows by how much each of so many features moves the score at most
 
 
 def build_payload(
@@ -55,12 +58,50 @@ def build_payload(
         "isDouble": shown.experts.dtype.itemsize > 4,
         "arrays": {name: packed.to_json() for name, packed in fitted.arrays.items()},
         "caps": [{"adds": cap.adds, "takes": cap.takes, "outputs": list(cap.outputs)} for cap in caps],
+        "never": _never(model),
         "training": _training(model),
         "quality": None if quality is None else _quality(quality),
         **_offset_note(model, rows),
         "rows": _rows(shown, rows, max_rows),
         "density": _density(shown, rows, listed) if max_rows else None,
         "reduction": None if fitted.reduction is None else _reduction(fitted.reduction),
+    }
+
+
+def _never(model: TableModel) -> dict[str, Any]:
+    """Return what is proven: every promise, further seals, and how far the most important features move a score."""
+    importance = require_statistics(model).variance.max(axis=1)
+    shown = np.argsort(-importance, kind="stable")[:MOST_LIMITS].tolist()
+    found, schema = find_seals(model, shown), model.schema
+    return {
+        "promises": [_promise(model, one) for one in found.promises],
+        "found": [{"kind": one.kind, "features": [schema.index(name) for name in one.features]} for one in found.found],
+        "shown": shown,
+        "limits": [
+            {
+                "feature": schema.index(one.feature),
+                "output": model.outputs.index(one.output),
+                "effect": one.effect if np.isfinite(one.effect) else None,
+                "promised": one.promised,
+            }
+            for one in found.limits
+        ],
+        "note": found.note,
+    }
+
+
+def _promise(model: TableModel, one: Certificate) -> dict[str, Any]:
+    feature = model.schema.features[model.schema.index(one.feature)] if one.feature else None
+    knots = [float(knot) for knot in feature.knots[[0, -1]]] if isinstance(feature, Number) else None
+    return {
+        "kind": one.kind,
+        "way": one.way,
+        "feature": model.schema.index(one.feature) if one.feature else None,
+        "verdict": one.verdict,
+        "sentence": one.sentence,
+        "limit": one.limit,
+        "bound": one.bound if np.isfinite(one.bound) else None,
+        "range": knots,
     }
 
 

@@ -100,7 +100,7 @@ def _model_paths(served: ServedModel, base: str, label: str, limits: Limits) -> 
         f"{base}/predict": {"post": predict},
         f"{base}/explain": {"post": explain},
         f"{base}/schema": {"get": _about(f"schema{label}", "Return the JSON schema of a row.")},
-        f"{base}/model": {"get": _about(f"model{label}", "Return the model's card, with its effect caps.")},
+        f"{base}/model": {"get": _about(f"model{label}", "Return the model's card: promises and effect caps.")},
     }
 
 
