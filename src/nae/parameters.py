@@ -406,8 +406,9 @@ class Parameters(Table):
         Any,
         "dict, array or None",
         """Features that never lower or never raise the score, whatever the others are: 1 or 'increasing', -1 or
-        'decreasing', 0 for no constraint; by name, or one per feature. Missing values are outside of the order. For two
-        classes, the score is that of the class that the model speaks for.""",
+        'decreasing', 0 for no constraint; by name, or one per feature. For a category, a list of its levels from the
+        lowest to the highest; a column whose type has an order needs no list. Missing values are outside of the order.
+        For two classes, the score is that of the class that the model speaks for.""",
     ] = None
     interaction_cst: Annotated[
         Any,

@@ -220,9 +220,9 @@ class Tables:
         return np.asarray(found)
 
     def knots(self, feature: int) -> IntArray:
-        """Return the slots of a number in their order, without missing and unseen."""
+        """Return the slots of a number, or of levels in order, without missing and unseen."""
         own = self.reachable[feature]
-        return own[: len(own) - 1]
+        return own[: self.model.schema.features[feature].n_values]
 
     def places(self, feature: int) -> Array:
         """Return where the knots of a number lie, from 0 to 1."""

@@ -83,7 +83,8 @@ def _isolated(constraints: Constraints) -> frozenset[int]:
 
 def count_ordered(feature: Feature) -> int:
     """Return how many slots of a feature have an order."""
-    return feature.n_values if isinstance(feature, Number) else 1
+    has_order = isinstance(feature, Number) or feature.is_ordered
+    return feature.n_values if has_order else 1
 
 
 def _signs(given: Mapping[int, int], n_ordered: IntArray) -> IntArray:

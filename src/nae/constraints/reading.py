@@ -9,6 +9,7 @@ import numpy as np
 
 from nae.constraints.constraints import Constraints
 from nae.constraints.interactions import Allowed
+from nae.constraints.levels import is_order
 from nae.encoding import Category, Schema
 from nae.errors import ConfigError, did_you_mean
 
@@ -108,12 +109,22 @@ class _Names:
             )
         return dict(enumerate(values))
 
+    def check_listed(self, at: int) -> None:
+        feature = self.schema.features[at]
+        if not isinstance(feature, Category):
+            raise ConfigError(
+                f"A list of levels is the order of a category; {feature.name!r} is a {feature.kind}. "
+                "Pass 'increasing' or 'decreasing'."
+            )
+
     def check_ordered(self, at: int, parameter: str) -> None:
         feature = self.schema.features[at]
-        if isinstance(feature, Category):
+        is_ordered = isinstance(feature, Category) and feature.is_ordered and parameter == "monotonic_cst"
+        if isinstance(feature, Category) and not is_ordered:
+            hint = "List the levels from the lowest to the highest" if parameter == "monotonic_cst" else "Use numbers"
             raise ConfigError(
                 f"{parameter} needs features with an order; {feature.name!r} is a category of {len(feature.levels)} "
-                "levels without one. Encode the levels as numbers, or leave the feature out."
+                f"levels without one. {hint}, or leave the feature out."
             )
 
 
@@ -122,14 +133,16 @@ def _read_monotone(given: Any, names: _Names) -> dict[int, int]:
         return {}
     found = {}
     for at, way in names.by_feature(given, "monotonic_cst", "increasing").items():
-        if not isinstance(way, str | int | np.number) or isinstance(way, bool) or way not in _WAYS:
+        if is_order(way):
+            names.check_listed(at)
+        elif not isinstance(way, str | int | np.number) or isinstance(way, bool) or way not in _WAYS:
             raise ConfigError(
-                f"monotonic_cst must hold 1, -1 or 0, or 'increasing' or 'decreasing'; got {way!r} for "
-                f"{names.shown(at)}."
+                "monotonic_cst must hold 1, -1 or 0, 'increasing' or 'decreasing', or a list of levels; "
+                f"got {way!r} for {names.shown(at)}."
             )
-        if _WAYS[way]:
+        if sign := 1 if is_order(way) else _WAYS[way]:
             names.check_ordered(at, "monotonic_cst")
-            found[at] = _WAYS[way]
+            found[at] = sign
     return found
 
 

@@ -7,8 +7,8 @@ because different integers of this size become the same float. All later steps s
 
 import reprlib
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -49,6 +49,7 @@ class Columns:
     arrays: tuple[AnyArray, ...]
     names: tuple[str, ...] | None = None
     categorical: frozenset[int] = frozenset()  # columns with a categorical type in the source
+    orders: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # levels of those whose type has an order
 
     @property
     def n_rows(self) -> int:
@@ -56,7 +57,7 @@ class Columns:
 
     def take(self, rows: AnyArray) -> "Columns":
         """Return the given rows (indices or a mask)."""
-        return Columns(tuple(array[rows] for array in self.arrays), self.names, self.categorical)
+        return Columns(tuple(array[rows] for array in self.arrays), self.names, self.categorical, self.orders)
 
     def select(self, names: Sequence[str]) -> "Columns":
         """Return the named columns in the given order. A table without names is returned as it is."""
@@ -67,7 +68,8 @@ class Columns:
             raise missing_column(missing[0], self.names, known=names)
         order = [self.names.index(name) for name in names]
         categorical = frozenset(new for new, old in enumerate(order) if old in self.categorical)
-        return Columns(tuple(self.arrays[i] for i in order), tuple(names), categorical)
+        orders = {new: self.orders[old] for new, old in enumerate(order) if old in self.orders}
+        return Columns(tuple(self.arrays[i] for i in order), tuple(names), categorical, orders)
 
 
 def missing_column(name: str, given: Sequence[str], *, known: Sequence[str]) -> DataError:

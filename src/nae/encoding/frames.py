@@ -61,7 +61,7 @@ def _as_narwhals(table: Any) -> Any:
 def _from_frame(frame: Any, only: Collection[str] | None) -> Columns:
     import narwhals.stable.v2 as nw
 
-    arrays, categorical = [], set()
+    arrays, categorical, orders = [], set(), {}
     for i, key in enumerate(frame.columns):
         if _is_passed_over(key, only):
             arrays.append(np.full(len(frame), np.nan))
@@ -69,8 +69,10 @@ def _from_frame(frame: Any, only: Collection[str] | None) -> Columns:
         series = frame.get_column(key)
         if series.dtype in (nw.Categorical, nw.Enum):
             categorical.add(i)
+        if series.dtype == nw.Enum:
+            orders[i] = tuple(map(str, series.dtype.categories))
         arrays.append(_series_to_array(series, series.dtype, str(key)))
-    return Columns(tuple(arrays), _names_of(frame.columns), frozenset(categorical))
+    return Columns(tuple(arrays), _names_of(frame.columns), frozenset(categorical), orders)
 
 
 def _is_passed_over(key: Any, only: Collection[str] | None) -> bool:

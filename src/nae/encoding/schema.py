@@ -5,8 +5,9 @@ features are stacked; ``Schema.offsets`` holds the first slot of each feature.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,10 +24,11 @@ from nae.encoding.columns import (
     rounded_number,
 )
 from nae.encoding.knots import place_knots
-from nae.errors import ConfigError, DataError, FormatError, did_you_mean
+from nae.errors import ConfigError, DataError, FormatError, did_you_mean, listed
 
 __all__ = [
     "GIVEN",
+    "IN_ORDER",
     "MISSING",
     "UNSEEN",
     "Category",
@@ -35,12 +37,14 @@ __all__ = [
     "Schema",
     "build_schema",
     "check_numbers",
+    "in_order",
     "rank_levels",
     "rounded_numbers",
 ]
 
 MISSING, UNSEEN, OTHER = "missing", "unseen", "other"
 GIVEN = "given by feature_types"  # the reason of a kind that the user chose
+IN_ORDER = "levels in the order of monotonic_cst"  # the reason of a category with an order
 Kind = Literal["number", "boolean", "category"]
 
 
@@ -124,7 +128,12 @@ class Category:
     @property
     def is_given(self) -> bool:
         """Whether the user chose the kind, instead of the kind being inferred."""
-        return self.reason == GIVEN
+        return self.reason in (GIVEN, IN_ORDER)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the levels stand in the order that a direction is about; no level is rare then."""
+        return self.reason == IN_ORDER
 
     @property
     def is_constant(self) -> bool:
@@ -271,10 +280,12 @@ def build_schema(
     n_levels: int | None = None,
     least_share: float = 0.0,
     counts: Array | None = None,
+    orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Schema:
     """Learn knots and levels from the rows of positive weight. Levels with less than ``least_share`` of them are rare.
 
-    ``counts`` are the row multiplicities, if the weights include class weights.
+    ``counts`` are the row multiplicities, if the weights include class weights. ``orders`` are the levels, by name, of
+    categories with an order; none of them is rare.
     """
     counts = weights if counts is None else counts
     names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
@@ -282,7 +293,8 @@ def build_schema(
     for name, array, (kind, reason) in zip(names, columns.arrays, kinds, strict=True):
         if kind == "category":
             limit, least = n_levels or n_knots, least_share * float(counts.sum())
-            features.append(_build_category(name, array, counts, limit=limit, least=least, reason=reason))
+            own = _build_category(name, array, counts, limit=limit, least=least, reason=reason)
+            features.append(in_order(own, orders[name]) if name in orders else own)
         else:
             features.append(_build_number(name, array, weights, limit=n_knots, kind=kind, reason=reason))
     return Schema(tuple(features), has_names=columns.names is not None)
@@ -332,6 +344,17 @@ def _build_category(name: str, array: AnyArray, weights: Array, *, limit: int, l
             counts[key] = counts.get(key, 0.0) + float(weight)
     levels, rare = rank_levels(counts, limit, least=least)
     return Category(name=name, levels=levels, rare=rare, has_missing=bool(is_missing(keys).any()), reason=reason)
+
+
+def in_order(feature: Category, order: Sequence[str]) -> Category:
+    """Return the category with its levels in an order, which must name them all."""
+    seen = {*feature.levels, *feature.rare}
+    others = [level for level in (*feature.levels, *feature.rare) if level not in order]
+    if others:
+        raise ConfigError(
+            f"An order must name all levels; {feature.name!r} also has {listed(others)}. Add them to the list."
+        )
+    return replace(feature, levels=tuple(level for level in order if level in seen), rare=(), reason=IN_ORDER)
 
 
 def rank_levels(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from nae._typing import Array, IntArray
-from nae.constraints import Constraints
+from nae.constraints import Constraints, read_orders
 from nae.encoding import Cells, Schema, build_schema, infer_kinds
 from nae.encoding.beside import read_weight
 from nae.encoding.columns import is_missing
@@ -116,7 +116,7 @@ def prepare_table(given: Given) -> Prepared:
     if training.fold is None and validation is None:
         settings = settings.unvalidated()
     seed = given.draw_seed()
-    schema = _schema(table, training) if before is None else before.model.schema
+    schema = _schema(table, training, given.parameters) if before is None else before.model.schema
     settings, constraints = constrain(given.parameters, settings, schema, task)
     random = np.random.default_rng(seed)
     encoder = ENCODERS[settings.network.encoder]
@@ -221,9 +221,11 @@ def _split(table: _Table, given: Given) -> tuple[Rows, Rows | None]:
     return rows.take(np.flatnonzero(~is_held_out)), rows.take(held_out)
 
 
-def _schema(table: _Table, training: Rows) -> Schema:
-    sizes = table.settings.table_sizes
-    return build_schema(training.columns, table.kinds, training.weight, counts=training.count, **sizes)
+def _schema(table: _Table, training: Rows, parameters: Parameters) -> Schema:
+    columns, sizes = training.columns, table.settings.table_sizes
+    names = columns.names or tuple(f"x{i}" for i in range(len(columns.arrays)))
+    orders = read_orders(parameters.monotonic_cst, names, columns)
+    return build_schema(columns, table.kinds, training.weight, counts=training.count, orders=orders, **sizes)
 
 
 def _encode(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from nae._typing import AnyArray, Array, IntArray
-from nae.constraints import Constraints
+from nae.constraints import Constraints, read_orders
 from nae.encoding import Category, Cells, Columns, Schema
 from nae.encoding.fingerprint import Fingerprint
 from nae.errors import ConfigError, DataError
@@ -78,7 +78,7 @@ def _make_plan(given: Given, workers: Workers, schema: Schema | None) -> "_Plan"
         before.check(names, len(names), task)
         schema = schema or before.model.schema
     else:
-        own = survey.schema(**settings.table_sizes)
+        own = survey.schema(**settings.table_sizes, orders=read_orders(parameters.monotonic_cst, names))
         # Where levels were too many to be counted, the survey has said so.
         known = [one for one, column in zip(own.features, survey.columns, strict=True) if column.levels.is_exact]
         warn_of_names(known, [survey.n_rows] * len(known))

@@ -15,6 +15,7 @@ from nae.tables.model import TableModel
 __all__ = ["Statement", "read_promises", "read_statements"]
 
 _PROMISES = ("monotone", "max_effect", "isolated", "unchanged", "curved", "ordered")
+_MONOTONE = "A monotone statement"
 _CURVATURES = {"convex": 1, "concave": -1}
 _DIRECTIONS = {"increasing": 1, "+": 1, 1: 1, "decreasing": -1, "-": -1, -1: -1}
 
@@ -87,7 +88,7 @@ def _monotone(model: TableModel, name: str, way: Any) -> Statement:
     at = model.schema.index(name)
     if not isinstance(way, (str, int, np.integer)) or isinstance(way, bool) or way not in _DIRECTIONS:
         raise ConfigError(f"A direction must be 'increasing' (+) or 'decreasing' (-); got {way!r} for {name!r}.")
-    _check_number(model, at, "A monotone statement")
+    _check_number(model, at, _MONOTONE)
     return Statement("monotone", at, sign=_DIRECTIONS[way])
 
 
@@ -101,7 +102,7 @@ def _curved(model: TableModel, name: str, shape: Any) -> Statement:
 
 def _check_number(model: TableModel, at: int, what: str) -> None:
     feature = model.schema.features[at]
-    if isinstance(feature, Category):
+    if isinstance(feature, Category) and not (feature.is_ordered and what == _MONOTONE):
         raise ConfigError(
             f"{what} needs a feature with an order; {feature.name!r} is a category of "
             f"{counted(len(feature.levels), 'level')}. Use max_effect or isolated for it."

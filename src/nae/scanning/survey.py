@@ -1,7 +1,8 @@
 """The first pass over a scan: summaries of the columns and the target, and the number of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ from nae.encoding import Category, Columns, Feature, Number, Schema, infer_kinds
 from nae.encoding.columns import category_keys, check_values, is_missing, numbers, rounded_number
 from nae.encoding.kinds import FeatureTypes
 from nae.encoding.knots import place_knots
-from nae.encoding.schema import Kind, rank_levels
+from nae.encoding.schema import Kind, in_order, rank_levels
 from nae.encoding.target import LARGEST, TargetMoments, check_labels, floats
 from nae.errors import DataError
 from nae.links import Link
@@ -103,10 +104,22 @@ class Survey:
         """Return the baseline that knows only the target: its mean, or the shares of its classes."""
         return Baseline.of_shares(self.class_weight) if self.target is None else Baseline.of_moments(self.target, link)
 
-    def schema(self, *, n_knots: int, n_levels: int, least_share: float = 0.0) -> Schema:
-        """Return the features with their knots and levels."""
+    def schema(
+        self,
+        *,
+        n_knots: int,
+        n_levels: int,
+        least_share: float = 0.0,
+        orders: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> Schema:
+        """Return the features with their knots and levels; ``orders`` are the levels of categories with an order."""
         least = least_share * self.weight
-        return Schema(tuple(one.feature(n_knots=n_knots, n_levels=n_levels, least=least) for one in self.columns))
+        found = [one.feature(n_knots=n_knots, n_levels=n_levels, least=least) for one in self.columns]
+        in_turn = [
+            in_order(one, orders[one.name]) if isinstance(one, Category) and one.name in orders else one
+            for one in found
+        ]
+        return Schema(tuple(in_turn))
 
 
 class Findings:
