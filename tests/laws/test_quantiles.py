@@ -27,8 +27,10 @@ from nae.training.ordering import in_order, least_apart, ordered_start
 from nae.training.workers import ALONE
 from tests.configs import network_config
 from tests.laws.models import make_model, make_schema, make_table
+from tests.laws.test_totals import side_by_side
 
 LEVELS = [0.05, 0.5, 0.95]
+SHARES = (slice(0, 100), slice(100, 300))
 N_ROWS = 400
 FAST: dict[str, Any] = {"n_members": 2, "n_experts": 3, "hidden_dim": 8, "max_epochs": 5, "random_state": 0}
 WEIGHT = np.random.default_rng(3).integers(0, 4, N_ROWS).astype(float)
@@ -39,6 +41,9 @@ FITS: dict[str, dict[str, Any]] = {
     "equal experts": {"variant": "nae-e"},
     "a diagonal gate": {"variant": "nae-d"},
     "the paper's network": {"encoder": "mlp", "max_epochs": 2, "n_knots": 32},
+    "the dial": {"additivity": 0.9},
+    "the dial by itself": {"additivity": "auto"},
+    "beside other promises": {"monotonic_cst": {"a": 1}, "max_effect": {"b": 0.3}},
     "five of them": {"quantile": [0.1, 0.2, 0.3, 0.7, 0.9]},
 }
 
@@ -103,11 +108,14 @@ def proven_apart(model: TableModel) -> np.ndarray:
 
 
 @pytest.mark.parametrize("how", FITS)
+@pytest.mark.filterwarnings("ignore:additivity")
 def test_no_input_makes_quantiles_cross(how, table, y):
     model = quantiles(**FITS[how]).fit(table, y).model_
     assert (proven_apart(model) > 0).all()
     assert_never_crosses(model, np.random.default_rng(5))
-    assert model.training.constraints == {"ordered": True}
+    assert model.training.constraints is not None
+    assert model.training.constraints["ordered"]
+    assert all(one.verdict == "proven" for one in model.certify(**model.training.constraints).certificates)
 
 
 def test_quantiles_that_cross_somewhere_are_noticed(model):
@@ -198,6 +206,21 @@ def test_order_wins_over_balance_at_the_least_price(apart):
     assert (np.diff(shift) + apart >= -1e-9).all()
     found = float(loss.per_row((score + shift)[..., None], repeated).mean())
     assert found <= least_loss(score, target, np.array(apart), levels) + 1e-9
+
+
+def test_workers_find_the_intercepts_that_one_process_finds():
+    random = np.random.default_rng(1)
+    apart, loss = np.array([1.0, -2.0]), make_loss("quantile", quantile=LEVELS)
+    target = np.repeat(random.normal(size=(300, 1)), 3, axis=1)
+    whole = Scored(random.normal(size=(300, 3)), target, random.uniform(0.1, 1, 300))
+    parts = [Scored(*(getattr(whole, name)[own] for name in ("score", "target", "weight"))) for own in SHARES]
+
+    def solve(own: Scored, workers: Any) -> np.ndarray:
+        return _solve_ordered(_Rows([own], loss.excess, None, workers), apart)
+
+    found = side_by_side([lambda w: solve(parts[0], w), lambda w: solve(parts[1], w)])
+    np.testing.assert_allclose(found[0], solve(whole, ALONE), atol=1e-9)
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_outputs_are_named_and_every_quantile_is_measured(table, y, model, tmp_path):

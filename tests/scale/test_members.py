@@ -74,6 +74,16 @@ def make_rows(n_rows: int = 600) -> tuple[Array, Array]:
     return X, X[:, 0] * np.sign(X[:, 1]) + 0.1 * random.standard_normal(n_rows)
 
 
+def test_quantiles_trained_apart_are_in_order_together(ray: HereAndNow) -> None:
+    X, y = make_rows()
+    estimator = NAERegressor("quantile", quantile=[0.1, 0.5, 0.9], **TINY, n_members=2)
+    model = fit_members(estimator, X, y).model_
+    assert model.n_members == 2
+    assert all(one.verdict == "proven" for one in model.certify(ordered=True).certificates)
+    below = (y[:, None] < model.predict(X)).mean(axis=0)
+    np.testing.assert_allclose(below, [0.1, 0.5, 0.9], atol=0.005)
+
+
 def member(model: TableModel, number: int) -> TableModel:
     """Return one member of a model as a model."""
     gate, one = model.gate, slice(number, number + 1)

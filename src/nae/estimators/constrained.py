@@ -24,10 +24,10 @@ def constrain(
     """Return settings under which the constraints can be kept, and the constraints; None if nothing is asked for."""
     asked = Asked(**{name: getattr(parameters, name) for name in Asked.__dataclass_fields__})
     has_exact_tables = ENCODERS[settings.network.encoder].has_exact_tables
-    sorts_outputs = bool(task.loss.levels) and has_exact_tables
+    sorts_outputs = bool(task.loss.levels)
     if asked.is_empty and not sorts_outputs:
         return settings, None
-    if not has_exact_tables:
+    if not has_exact_tables and not asked.is_empty:
         raise ConfigError(f"Constraints need encoder='piecewise', whose tables are exact; got {parameters.encoder!r}.")
     constraints = read_constraints(asked, schema, is_log=_is_log(task), n_classes=len(task.classes))
     if constraints.curved and sorts_outputs:

@@ -135,6 +135,6 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        tags.target_tags.multi_output = self.loss != "quantile" or np.ndim(self.quantile) == 0
         tags.target_tags.positive_only = self.loss in ("poisson", "gamma", "tweedie")
         return tags
