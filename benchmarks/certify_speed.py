@@ -22,6 +22,7 @@ STATEMENTS: dict[str, Any] = {
     "max effect": lambda name: {"max_effect": {name: 1e9 if name == "x0" else 0.0}},
     "isolated": lambda name: {"isolated": [name]},
     "unchanged": lambda name: {"unchanged": [name]},
+    "curved": lambda name: {"curved": {name: "convex"}},
 }
 
 
@@ -46,7 +47,7 @@ def _seconds(model: TableModel, statement: dict[str, Any]) -> float:
 
 
 def _model(random: np.random.Generator, n_features: int, kind: str, n_knots: int) -> TableModel:
-    """Return a model whose first feature increases and stands alone, and whose other features do neither."""
+    """Return a model whose first feature is convex, increases and stands alone; other features do nothing of this."""
     schema = Schema(tuple(Number(f"x{i}", np.arange(float(n_knots))) for i in range(n_features)))
     n_logits = N_EXPERTS * n_features
     width = RANK if kind == "low-rank" else n_logits
@@ -59,7 +60,8 @@ def _model(random: np.random.Generator, n_features: int, kind: str, n_knots: int
     experts = draw(schema.n_slots, N_EXPERTS, 1, N_MEMBERS)
     own = schema.slots(0)
     gate.terms[own] = 0.0
-    experts[own] = np.cumsum(np.abs(experts[own][:, :1]), axis=0)
+    slopes = np.sort(np.abs(experts[own][:, :1]), axis=0)
+    experts[own] = np.cumsum(slopes, axis=0)
     return TableModel(schema, experts, gate, SoftmaxRouting(N_EXPERTS), np.zeros(1), LINKS["identity"])
 
 
