@@ -65,11 +65,11 @@ def _count(run: Run, split: Split) -> Report:
 
 
 def parameters_of(run: Run) -> dict[str, Any]:
-    """Return the parameters of our estimator for a run."""
-    found: dict[str, Any] = {}
+    """Return the parameters of our estimator for a run. Bounds are those of the paper."""
+    found: dict[str, Any] = {"bounds": "experts"}
     if run.model == PAPER:
         name = PRESETS.get(run.data, run.data)
-        found = presets.paper(name if name in presets.PAPER else "housing")
+        found |= presets.paper(name if name in presets.PAPER else "housing")
         if run.data in SIMULATIONS:
             found |= SIMULATED
     found |= dict(run.settings)

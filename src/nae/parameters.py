@@ -14,6 +14,7 @@ from nae.errors import ConfigError, did_you_mean
 from nae.recipes import CLASSES, EFFORTS, NUMBERS, PAPER
 
 __all__ = [
+    "BoundsName",
     "ClassParameters",
     "Device",
     "EffortName",
@@ -37,6 +38,7 @@ Normalization = Literal["layer", "batch"]
 Device = Literal["auto", "cpu", "cuda"]
 EngineName = Literal["auto", "native", "torch"]
 EffortName = Literal["quick", "normal", "best"]
+BoundsName = Literal["data", "experts"]
 LossName = Literal["squared", "absolute", "huber", "quantile", "poisson", "gamma", "tweedie"]
 
 
@@ -441,6 +443,13 @@ class Parameters(Table):
         lines. One number for all numbers, or by name. 'auto' takes the smoothest curves that validation does not speak
         against (``smoothness_``), in about twice the time. If None, curves may be rough.""",
     ] = None
+    bounds: Annotated[
+        BoundsName,
+        _words(BoundsName),
+        """What the bounds of a contribution are. 'data': the range that training rows with a similar value have shown,
+        and a margin; contributions of new rows stay in it. 'experts': the smallest and the largest expert, as in the
+        paper.""",
+    ] = "data"
     engine: Annotated[
         EngineName,
         _words(EngineName),

@@ -58,6 +58,7 @@ def paper(name: str) -> dict[str, Any]:
         "n_experts": 4,
         "n_active": 4,
         "n_members": 1,
+        "bounds": "experts",
         "n_blocks": 4,
         "hidden_dim": 128,
         "variation_penalty": PAPER_RECIPE.variation_penalty,

@@ -62,7 +62,7 @@ def test_a_setting_that_names_experts_lets_all_of_them_take_part() -> None:
     assert parameters_of(paper_run("housing"))["n_active"] == 4
     assert parameters_of(paper_run("housing", n_experts=8))["n_active"] is None
     assert parameters_of(paper_run("housing", n_experts=8, n_active=2))["n_active"] == 2
-    assert parameters_of(default_run("housing")) == {}
+    assert parameters_of(default_run("housing")) == {"bounds": "experts"}
 
 
 def test_folds_part_the_rows() -> None:

@@ -6,6 +6,7 @@ import pytest
 import nae as library
 import nae.scale as nae_scale
 from nae.cli.app import _with_ray_address
+from nae.parameters import Parameters
 from nae.tuning import Trial, TuningResult
 from tests.cli.conftest import Command
 
@@ -54,7 +55,13 @@ def test_a_fit_on_a_cluster_gets_what_the_command_line_says(
     assert "training on the Ray at h:1 with all rows" in err
     assert (seen["dataset"], seen["target"], seen["address"]) == (str(data), "price", "h:1")
     features = {"garden": "category"}
-    assert seen["params"] == {"effort": "normal", "n_members": 3, "random_state": 0, "feature_types": features}
+    assert seen["params"] == {
+        "effort": "normal",
+        "bounds": Parameters.bounds,
+        "n_members": 3,
+        "random_state": 0,
+        "feature_types": features,
+    }
     assert (seen["ignore"], seen["task"]) == (["sold"], "regression")
     assert library.load(path).training.target == "price"
 

@@ -98,6 +98,8 @@ def test_a_model_taken_apart_and_merged_is_the_same(gate: str) -> None:
     X, y = make_rows()
     model = NAERegressor(n_members=3, gate=gate, gate_rank=5, **TINY).fit(X, y).model_
     merged = merge_models([member(model, number) for number in range(3)])
+    assert merged.clamps is None  # they hold for the mean, not for a member
+    model = replace(model, clamps=None)
     np.testing.assert_array_equal(merged.experts, model.experts)
     expected, found = model.contributions(X), merged.contributions(X)
     for name in ("values", "lower", "upper", "intercept"):
@@ -117,6 +119,7 @@ def test_members_trained_apart_make_an_estimator_like_any_other(ray: HereAndNow,
     for name in same:
         assert getattr(estimator.model_.training, name) == getattr(together.model_.training, name), name
     assert len({estimator.model_.experts[..., one].tobytes() for one in range(3)}) == 3  # each begins elsewhere
+    assert estimator.model_.clamps is not None
     found = estimator.contributions(X)
     np.testing.assert_allclose(found.values.mean(axis=0), 0.0, atol=1e-6)  # centred as a whole
     np.testing.assert_allclose(found.values.sum(axis=1) + found.intercept, estimator.predict(X), atol=1e-6)

@@ -39,6 +39,7 @@ def fit_on_cluster(
     given: dict[str, Any] = {
         "additivity": recipe.additivity,
         "effort": recipe.effort,
+        "bounds": recipe.bounds,
         "n_members": recipe.n_members,
         "max_epochs": recipe.max_epochs,
         "time_limit": recipe.time_limit,

@@ -109,6 +109,9 @@ def fit(
     seed: Annotated[int, typer.Option(help="Random seed of the split and the model.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = Recipe.device,
     engine: Annotated[str, typer.Option(help="auto, native or torch.")] = Recipe.engine,
+    bounds: Annotated[
+        str, typer.Option(help="Bounds of contributions: data, what the rows have shown, or experts, the paper's.")
+    ] = Recipe.bounds,
     ray: Annotated[
         str | None, typer.Option(help="Train on the Ray cluster at this address; without an address, on this machine.")
     ] = None,
@@ -142,6 +145,7 @@ def fit(
         seed=seed,
         device=device,
         engine=engine,
+        bounds=bounds,
         is_quiet=quiet,
         settings=tuple(
             parse_constraints(

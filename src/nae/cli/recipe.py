@@ -56,6 +56,7 @@ class Recipe:
     seed: int = 0
     device: str = Parameters.device
     engine: str = Parameters.engine
+    bounds: str = Parameters.bounds
     is_quiet: bool = False
     settings: tuple[tuple[str, Any], ...] = ()
     """Further parameters of the estimator: constraints, or what a search found."""
@@ -124,6 +125,7 @@ def make_estimator(X: pa.Table, recipe: Recipe, *, is_classes: bool) -> "NAEClas
         "n_members": recipe.n_members,
         "device": recipe.device,
         "engine": recipe.engine,
+        "bounds": recipe.bounds,
         "loss": recipe.loss,
         "quantile": recipe.quantile or None,
         "class_weight": recipe.class_weight,

@@ -13,6 +13,7 @@ from nae.estimators.base import NAEEstimator
 from nae.estimators.docstrings import documented
 from nae.estimators.targets import ClassTarget, Target
 from nae.parameters import (
+    BoundsName,
     ClassParameters,
     Device,
     EffortName,
@@ -114,6 +115,7 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
         convex: Any = None,
         concave: Any = None,
         smoothness: Any = None,
+        bounds: BoundsName = "data",
         engine: EngineName = "auto",
     ) -> None:
         self._store(locals())

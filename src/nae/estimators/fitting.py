@@ -23,12 +23,13 @@ from nae.tables.model import TableModel
 from nae.training import History, Job, train
 from nae.training.assemble import Scale, assemble, padded_slots
 from nae.training.checkpoint import Checkpoints
+from nae.training.clamping import Guards
 from nae.training.data import own_folds
 from nae.training.ordering import ordered_start
 from nae.training.start import fit_start
 from nae.training.workers import ALONE, Workers
 
-__all__ = ["Fitted", "Run", "fit_model"]
+__all__ = ["Fitted", "Run", "fit_model", "guards_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ def fit_model(prepared: Prepared, run: Run) -> Fitted:
     with one_blas_thread():
         model = _tabulate(network, prepared)
     is_exact = network.encoder.has_exact_tables
-    error = 0.0 if is_exact else _table_error(network, model, prepared.cells, task.scale)
+    error = 0.0 if is_exact else _table_error(network, replace(model, clamps=None), prepared.cells, task.scale)
     return Fitted(model, history, dict(network.arrays), error)
 
 
@@ -131,8 +132,15 @@ def _tabulate(network: Network, prepared: Prepared) -> TableModel:
         slot_weight=prepared.slot_weight,
         is_warm=prepared.state is not None,
         is_ordered=bool(task.loss.levels),
+        has_clamps=prepared.settings.has_clamps,
     )
     return remember(model, prepared.cells, prepared.weights, slot_weight=prepared.slot_weight)
+
+
+def guards_of(prepared: Prepared) -> Guards:
+    """Return the promises that clamps must not break."""
+    is_ordered = bool(prepared.task.loss.levels)
+    return Guards.of(_forms(prepared), len(prepared.schema), is_ordered=is_ordered)
 
 
 def _with_state(network: Network, state: State) -> Network:

@@ -14,6 +14,7 @@ from nae.estimators.base import NAEEstimator
 from nae.estimators.docstrings import documented
 from nae.estimators.targets import NumberTarget, Target
 from nae.parameters import (
+    BoundsName,
     Device,
     EffortName,
     Encoder,
@@ -112,6 +113,7 @@ class NAERegressor(RegressorMixin, NAEEstimator):  # type: ignore[misc]
         convex: Any = None,
         concave: Any = None,
         smoothness: Any = None,
+        bounds: BoundsName = "data",
         engine: EngineName = "auto",
     ) -> None:
         self._store(locals())

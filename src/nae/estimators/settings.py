@@ -33,6 +33,8 @@ class Settings:
     validation_size: float
     unvalidated_epochs: int
     """Most epochs if no row can be held out."""
+    has_clamps: bool = True
+    """Whether contributions stay in the range that training rows have shown."""
 
     @property
     def n_folds(self) -> int | None:
@@ -126,6 +128,7 @@ class _Case:
             has_start=self.n_rows <= recipe.start_rows and not params.output_penalty,
             validation_size=params.validation_size,
             unvalidated_epochs=recipe.unvalidated_epochs,
+            has_clamps=params.bounds == "data",
         )
 
     def table_sizes(self, n_experts: int, *, is_fine: bool) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from nae.engines import Place, choose_place
 from nae.errors import ConfigError
 from nae.estimators import NAEClassifier, NAERegressor
-from nae.estimators.fitting import Fitted, Run, fit_model
+from nae.estimators.fitting import Fitted, Run, fit_model, guards_of
 from nae.estimators.given import State
 from nae.estimators.prepared import Prepared
 from nae.scale.cluster import cause_of, connect
@@ -91,7 +91,13 @@ def _train_apart(prepared: Prepared, run: Run, *, ray: Any, resources: Mapping[s
         for one in jobs:  # a shared cluster would continue them
             ray.cancel(one, force=True)
         raise cause_of(error) from error
-    return merge_fits(fits, prepared.cells, prepared.weights, has_own_rows=prepared.validation is None)
+    return merge_fits(
+        fits,
+        prepared.cells,
+        prepared.weights,
+        has_own_rows=prepared.validation is None,
+        guards=guards_of(prepared) if prepared.settings.has_clamps else None,
+    )
 
 
 def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None) -> Fitted:
@@ -103,7 +109,8 @@ def _train_member(shared: tuple[Prepared, Run], member: int, state: State | None
         is_own = source.fold == member % settings.n_folds
         # Member 0 is the only one there.
         prepared = replace(prepared, source=replace(source, fold=(~is_own).astype(np.int64)))
-    settings = replace(settings, network=replace(settings.network, n_members=1))
+    # Clamps are those of the members together.
+    settings = replace(settings, network=replace(settings.network, n_members=1), has_clamps=False)
     return fit_model(replace(prepared, settings=settings, seed=prepared.seed + member, state=state), run)
 
 

@@ -13,14 +13,22 @@ from nae.explanation.statistics import remember
 from nae.tables import TableModel
 from nae.tables.gates import MEMBER_AXES, GateTables
 from nae.tables.summary import TrainingSummary
+from nae.training.clamping import Guards, clamped
 from nae.training.history import Epoch, History
 
 __all__ = ["merge_fits", "merge_histories", "merge_models"]
 
 
-def merge_fits(fits: Sequence[Fitted], cells: Cells, weights: Array, *, has_own_rows: bool) -> Fitted:
-    """Return the result of fitting all members together; ``cells`` and ``weights`` belong to the training rows."""
+def merge_fits(
+    fits: Sequence[Fitted], cells: Cells, weights: Array, *, has_own_rows: bool, guards: Guards | None = None
+) -> Fitted:
+    """Return the result of fitting all members together; ``cells`` and ``weights`` belong to the training rows.
+
+    If ``guards`` are given, the model gets clamps, which must not break them.
+    """
     model = merge_models([fit.model for fit in fits])
+    if guards is not None:
+        model = clamped(model, cells, weights, guards)
     return Fitted(
         remember(model, cells, weights),
         merge_histories([fit.history for fit in fits], has_own_rows=has_own_rows),

@@ -1,4 +1,4 @@
-"""From a trained network to a model: fill in unseen values, centre contributions."""
+"""From a trained network to a model: fill in unseen values, measure clamps, centre contributions."""
 
 from dataclasses import dataclass, replace
 
@@ -13,6 +13,7 @@ from nae.network.untrained import fill_table
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
 from nae.tables.statistics import slot_weights
+from nae.training.clamping import Guards, Positions
 from nae.training.ordering import in_order
 
 __all__ = ["Scale", "assemble", "padded_slots"]
@@ -59,12 +60,13 @@ def assemble(
     slot_weight: Array | None = None,
     is_warm: bool = False,
     is_ordered: bool = False,
+    has_clamps: bool = False,
 ) -> TableModel:
     """Return the model of a trained network, without statistics.
 
     ``cells`` and ``weights`` are those of the training rows. If these are a sample, ``slot_weight`` says how much of
     all rows lies at each slot. If ``is_warm``, other rows have trained the network before. If ``is_ordered``, the
-    outputs of every expert ascend.
+    outputs of every expert ascend. If ``has_clamps``, contributions stay in the range that the rows have shown.
     """
     experts, gate, intercept = network.to_tables(padded_slots(schema))
     weight = slot_weights(cells, weights, schema.n_slots) if slot_weight is None else slot_weight
@@ -86,10 +88,12 @@ def assemble(
         outputs=outputs,
         classes=classes,
     )
-    model = _centre(model, cells, weights)
+    guards = Guards.of(network.forms, len(schema), is_ordered=is_ordered) if has_clamps else None
+    model = _centre(model, cells, weights, guards)
     is_double = network.dtype == np.float64 or scale.is_extreme
     model = model if is_double else _to_single(model)
-    if not all(np.isfinite(array).all() for array in (model.experts, model.intercept, model.gate.terms)):
+    clamps = () if model.clamps is None else model.clamps.to_arrays().values()
+    if not all(np.isfinite(array).all() for array in (model.experts, model.intercept, model.gate.terms, *clamps)):
         raise TrainingError(
             "Training diverged: the tables it left are not finite. "
             "Lower learning_rate, or look for extreme values in the target, the weights or the offset."
@@ -97,18 +101,36 @@ def assemble(
     return model
 
 
-def _centre(model: TableModel, cells: Cells, weights: Array) -> TableModel:
-    """Shift each feature's experts so that its contributions average zero; the intercept takes the sum."""
+def _centre(model: TableModel, cells: Cells, weights: Array, guards: Guards | None) -> TableModel:
+    """Shift each feature's experts so that its contributions average zero; the intercept takes the sum.
+
+    With ``guards``, clamps are measured in the same pass. They leave these rows as they are, so the means are the same
+    with and without clamps. One expert needs no clamps: its bounds are its curve.
+    """
+    positions = None if guards is None or model.n_experts == 1 else Positions(model)
     total = np.zeros((model.n_features, model.n_outputs))
     for rows, part in model.iterate(cells):
-        total += np.tensordot(weights[rows], model.contribute(part), axes=1)
+        values = model.contribute(part)
+        total += np.tensordot(weights[rows], values, axes=1)
+        if positions is not None:
+            positions.add(part, values, weights[rows])
     mean = total / weights.sum()  # (F, O)
     sizes = np.diff(model.schema.offsets)
     shift = np.repeat(mean, sizes, axis=0)  # (T, O)
-    return replace(model, experts=model.experts - shift[:, None, :, None], intercept=model.intercept + mean.sum(axis=0))
+    return replace(
+        model,
+        experts=model.experts - shift[:, None, :, None],
+        intercept=model.intercept + mean.sum(axis=0),
+        clamps=None if positions is None or guards is None else positions.clamps(guards).shifted(-shift),
+    )
 
 
 def _to_single(model: TableModel) -> TableModel:
     with np.errstate(over="ignore"):
         gate = {name: array.astype(np.float32) for name, array in model.gate.arrays.items()}
-        return replace(model, experts=model.experts.astype(np.float32), gate=GateTables(model.gate.kind, **gate))
+        return replace(
+            model,
+            experts=model.experts.astype(np.float32),
+            gate=GateTables(model.gate.kind, **gate),
+            clamps=None if model.clamps is None else model.clamps.astype(np.float32),
+        )
