@@ -29,6 +29,8 @@ class Part:
 
     X: "pd.DataFrame"
     y: NDArray[Any]
+    weight: NDArray[Any] | None = None
+    """A weight per row. If None, all rows count the same."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -51,7 +53,9 @@ class Split:
         import pandas as pd
 
         parts = (self.train, self.validation)
-        return Part(pd.concat([part.X for part in parts]), np.concatenate([part.y for part in parts]))
+        weights = [part.weight for part in parts]
+        weight = None if any(each is None for each in weights) else np.concatenate(weights)
+        return Part(pd.concat([part.X for part in parts]), np.concatenate([part.y for part in parts]), weight)
 
 
 def load(dataset: Dataset, folder: Path | None = None, *, seed: int = 0) -> Split:

@@ -1,6 +1,8 @@
 """Neural additive experts with their defaults."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from benchmarks.datasets import Split
 from benchmarks.models.protocol import Budget, Fitted
@@ -16,6 +18,8 @@ class NAE:
     additivity: float | None = None
     engine: EngineName = "auto"
     modules: tuple[str, ...] = ("nae.estimators",)
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Settings beside the defaults."""
 
     def fit(self, split: Split, budget: Budget) -> Fitted:
         """Fit on the device of the budget. By default, this is the CPU, as for all other models."""
@@ -28,6 +32,7 @@ class NAE:
             random_state=budget.seed,
             device=budget.device,
             engine=self.engine,
+            **self.settings,
         )
         rows = split.all_train
-        return Fitted(model.fit(rows.X, rows.y), split.dataset.task, lambda X: X)
+        return Fitted(model.fit(rows.X, rows.y, sample_weight=rows.weight), split.dataset.task, lambda X: X)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import models
-from benchmarks.datasets import Split, Task
+from benchmarks.datasets import Part, Split, Task
 from benchmarks.models import ALL, MODELS, NETWORKS, PAPER, Budget, Entry, Fitted, entry_named
 from benchmarks.models.boosting import XGBoost
 from benchmarks.models.ebm import EBM
@@ -31,7 +31,7 @@ def fit(entry: Entry, split: Split) -> Fitted:
     for module in entry.model.modules:
         if importlib.util.find_spec(module.partition(".")[0]) is None:
             pytest.skip(f"{entry.label} is not installed; the extra 'bench' brings it")
-    model = replace(entry.model, max_rounds=100) if isinstance(entry.model, EBM) else entry.model
+    model = replace(entry.model, settings={"max_rounds": 100}) if isinstance(entry.model, EBM) else entry.model
     return model.fit(split, SMALL)
 
 
@@ -70,7 +70,8 @@ def test_ours_is_fitted_with_its_defaults_on_training_and_validation_rows(
     class Recorder:
         parameters: dict[str, object]
 
-        def fit(self, X: object, y: np.ndarray) -> "Recorder":
+        def fit(self, X: object, y: np.ndarray, *, sample_weight: object) -> "Recorder":
+            assert sample_weight is None
             seen[len(y)] = self.parameters
             return self
 
@@ -125,3 +126,23 @@ def test_the_suite_compares_no_network_unless_it_is_asked_to() -> None:
 def test_an_unknown_model_gets_the_nearest_one() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'lightgbm'"):
         entry_named("lightgmb")
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost"])
+def test_rows_of_weight_zero_teach_nothing(name: str, splits: dict[Task, Split]) -> None:
+    whole = splits["regression"]
+    is_wrong = {key: np.arange(len(getattr(whole, key))) % 2 == 0 for key in ("train", "validation")}
+    parts = {
+        key: Part(getattr(whole, key).X, np.where(wrong, 1e3, getattr(whole, key).y), 1.0 - wrong)
+        for key, wrong in is_wrong.items()
+    }
+    split = replace(whole, **parts)
+    assert error(split, fit(entry_named(name), split)) < 0.9
+    assert len(split.all_train.weight) == len(split.all_train)
+
+
+def test_settings_replace_those_of_the_suite(splits: dict[Task, Split]) -> None:
+    pytest.importorskip("xgboost", reason="XGBoost is not installed; the extra 'bench' brings it")
+    fitted = XGBoost(settings={"max_depth": 1, "monotone_constraints": (1, 0, 0, 0)}).fit(splits["regression"], SMALL)
+    assert fitted.estimator.max_depth == 1
+    assert fitted.estimator.learning_rate == 0.03
