@@ -7,6 +7,8 @@ __all__ = ["add_command"]
 
 NAME = "guarantees"
 SUBCOMMANDS = {
+    "attacks": "benchmarks.guarantees.attacks",
+    "scores": "benchmarks.guarantees.scores",
     "quantiles": "benchmarks.guarantees.quantiles",
 }
 
