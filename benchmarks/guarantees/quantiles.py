@@ -1,9 +1,10 @@
 """Several quantiles of one model against a model for each: pinball loss, coverage, width, and rows where they cross."""
 
 import argparse
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.datasets import Dataset, Split, dataset_named, load
 from benchmarks.machine import describe
 from benchmarks.models.boosting import LEARNING_RATE, PATIENCE, category_names
+from benchmarks.run import own_version
 from benchmarks.tables import four_digits, markdown_table
 from nae.quality.formulas import pinball_loss
 
@@ -61,21 +63,38 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--tables", default=TABLES, help="comma-separated names of tables of numbers")
     parser.add_argument("--splits", type=int, default=3, help="of the rows of every table")
     parser.add_argument("--threads", type=int, default=2, help="threads of every fit")
+    parser.add_argument(
+        "--store", type=Path, default=Path("runs/quantiles.jsonl"), help="file of results; splits in it are not fitted"
+    )
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/quantiles.md"), help="the page to write")
     parser.set_defaults(run=run_quantiles)
 
 
 def run_quantiles(given: argparse.Namespace) -> None:
-    """Fit all models on every split, and write the page after each table."""
+    """Fit all models on the splits that are not stored, and write the page after each table."""
     found: dict[str, dict[str, list[Outcome]]] = {}
     for dataset in (dataset_named(name) for name in given.tables.split(",")):
         own = found.setdefault(dataset.label, {name: [] for name in MODELS})
         for seed in range(given.splits):
-            for name, outcome in measure(dataset, seed=seed, threads=given.threads).items():
+            for name, outcome in _measure_once(dataset, seed, given.threads, given.store).items():
                 own[name].append(outcome)
                 print(f"{dataset.label}, split {seed}, {name}: {outcome}", flush=True)
         given.out.write_text(render(found, n_splits=given.splits))
     print(f"wrote {given.out}")
+
+
+def _measure_once(dataset: Dataset, seed: int, threads: int, store: Path) -> dict[str, Outcome]:
+    """Return the outcomes on a split from a file of JSON lines, or measure them and add a line."""
+    key = {"table": dataset.name, "split": seed, "version": own_version()}
+    for line in store.read_text().splitlines() if store.exists() else ():
+        stored = json.loads(line)
+        if stored["key"] == key:
+            return {name: Outcome(**numbers) for name, numbers in stored["outcomes"].items()}
+    found = measure(dataset, seed=seed, threads=threads)
+    store.parent.mkdir(parents=True, exist_ok=True)
+    with store.open("a") as file:
+        file.write(json.dumps({"key": key, "outcomes": {name: asdict(one) for name, one in found.items()}}) + "\n")
+    return found
 
 
 def measure(dataset: Dataset, *, seed: int, threads: int, n_drawn: int = N_DRAWN, **params: Any) -> dict[str, Outcome]:

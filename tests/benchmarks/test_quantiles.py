@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.datasets import dataset_named
 from benchmarks.guarantees.quantiles import MODELS, Outcome, _crossing, draw_rows, measure, render
 
@@ -34,6 +35,21 @@ def test_the_page_has_a_line_for_every_model():
     assert page.count("| Housing |") == len(MODELS)
     assert "± 0.1414" in page
     assert "means over 2 splits" in page
+
+
+def test_a_split_is_fitted_once(tmp_path, monkeypatch):
+    asked = []
+
+    def measure_here(dataset, *, seed, threads):
+        asked.append((dataset.name, seed, threads))
+        return {name: Outcome(*np.full(len(fields(Outcome)), seed + 0.25).tolist()) for name in MODELS}
+
+    monkeypatch.setattr("benchmarks.guarantees.quantiles.measure", measure_here)
+    words = ["guarantees", "quantiles", "--tables", "housing", "--threads", "1", "--store", str(tmp_path / "a.jsonl")]
+    main([*words, "--splits", "1", "--out", str(tmp_path / "one.md")])
+    main([*words, "--splits", "2", "--out", str(tmp_path / "two.md")])
+    assert asked == [("housing", 0, 1), ("housing", 1, 1)]
+    assert "| Housing | one model | 0.7500 " in (tmp_path / "two.md").read_text()
 
 
 @pytest.mark.slow
