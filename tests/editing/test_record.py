@@ -267,6 +267,22 @@ def test_quantiles_stay_in_order() -> None:
         np.testing.assert_allclose(below, [0.1, 0.5, 0.9], atol=0.05)
 
 
+@pytest.mark.parametrize("has_truth", [False, True])
+def test_an_edit_of_quantiles_leaves_other_features_alone(*, has_truth: bool) -> None:
+    random = np.random.default_rng(0)
+    X = random.uniform(size=(300, 3))
+    y = X[:, 0] + (0.1 + X[:, 1]) * random.normal(size=300)
+    fit = NAERegressor("quantile", quantile=[0.1, 0.5, 0.9], **FAST).fit(X, y)
+    one = nae.edit(fit, X, y if has_truth else None, **SIGNED)
+    before = fit.contributions(X).values
+    for edited in (one.cap("x2", 0.1), one.monotone("x2"), one.smooth("x2", 5.0), one.pin("x2", at=0.2)):
+        assert edited.model.certify(ordered=True).all_proven
+        found = edited.model.contributions(X).values
+        assert np.abs(found - before)[:, :2].max() <= np.abs(found - before)[:, 2].max()
+    untouched = one.smooth("x2", 1e-12).model.predict(X)
+    np.testing.assert_allclose(untouched, fit.predict(X), atol=1e-3)
+
+
 def test_an_estimator_is_copied_with_the_edited_model(tmp_path: Path) -> None:
     X = np.random.default_rng(0).uniform(size=(100, 2))
     fit = NAERegressor(**FAST).fit(X, X[:, 0])

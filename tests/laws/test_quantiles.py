@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
 
 import nae
 from nae import NAERegressor
@@ -23,7 +24,7 @@ from nae.training import make_loss
 from nae.training.assemble import padded_slots
 from nae.training.balance import _Rows, _solve_ordered
 from nae.training.data import Scored
-from nae.training.ordering import in_order, least_apart, ordered_start
+from nae.training.ordering import in_order, least_apart, moved_apart, ordered_start
 from nae.training.workers import ALONE
 from tests.configs import network_config
 from tests.laws.models import make_model, make_schema, make_table
@@ -206,6 +207,17 @@ def test_order_wins_over_balance_at_the_least_price(apart):
     assert (np.diff(shift) + apart >= -1e-9).all()
     found = float(loss.per_row((score + shift)[..., None], repeated).mean())
     assert found <= least_loss(score, target, np.array(apart), levels) + 1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**16))
+def test_intercepts_move_apart_as_little_as_it_takes(seed):
+    random = np.random.default_rng(seed)
+    model = make_model(random, n_features=1, n_outputs=4, link="identity")
+    model = replace(model, experts=0 * model.experts, intercept=random.normal(size=4))
+    shift = moved_apart(model).intercept - model.intercept
+    assert (np.diff(model.intercept + shift) >= -1e-12).all()
+    np.testing.assert_allclose(model.intercept + shift, IsotonicRegression().fit_transform(range(4), model.intercept))
 
 
 def test_workers_find_the_intercepts_that_one_process_finds():

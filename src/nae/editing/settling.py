@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from nae.editing.ordering import expert_order, in_order, is_ordered
 from nae.editing.promises import joined, settled
 from nae.editing.record import Edit, finite, tables_digest
 from nae.editing.rows import EditRows
 from nae.errors import ConfigError
 from nae.explanation.comparison import compare
 from nae.quality import Quality
-from nae.tables.clamps import Clamps
 from nae.tables.model import TableModel
 from nae.tables.summary import TrainingSummary
 
@@ -36,9 +34,11 @@ def settle(before: TableModel, changed: TableModel, rows: EditRows | None, entry
     """Return the edited model with the edit in its record."""
     if not all(np.isfinite(array).all() for array in (changed.experts, changed.gate.terms)):
         raise ConfigError(f"An edit must leave finite numbers; {entry.what} of {entry.feature!r} does not.")
-    model = replace(_outputs_in_order(changed), statistics=None, training=_without_stale(changed.training))
+    model = replace(changed, statistics=None, training=_without_stale(changed.training))
     if rows is not None:
         model = rows.described(rows.balanced(model))
+    if model.training.levels:
+        model = _quantiles_apart(model)
     promises = settled(model, joined(before.training.constraints or {}, _gained(entry)))
     model = replace(model, training=replace(model.training, constraints=promises.kept or None))
     found = compare(before, model).certificate()
@@ -106,18 +106,8 @@ def _without_stale(training: TrainingSummary) -> TrainingSummary:
     )
 
 
-def _outputs_in_order(model: TableModel) -> TableModel:
-    """Return the model with every expert's quantiles in order, if its outputs are quantiles, as the fit left them."""
-    if not model.training.levels:
-        return model
-    experts = model.experts.copy()
-    for i in range(model.n_features):
-        slots = model.schema.slots(i)
-        own, order = experts[slots], expert_order(experts[slots].astype(np.float64))
-        experts[slots] = np.sort(own, axis=2)
-        if is_ordered(own, order):
-            experts[slots] = in_order(experts[slots], order)
-    clamps = model.clamps
-    if clamps is not None:
-        clamps = Clamps(np.sort(clamps.lower, axis=1), np.sort(clamps.upper, axis=1))
-    return replace(model, experts=experts, clamps=clamps)
+def _quantiles_apart(model: TableModel) -> TableModel:
+    """Return the model with its intercepts as far apart as its quantiles need, so that no input makes them cross."""
+    from nae.training.ordering import moved_apart
+
+    return moved_apart(model)

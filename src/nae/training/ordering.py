@@ -6,13 +6,15 @@ difference of each feature's experts over slots and experts, averaged over the m
 this where their ends are that far apart, too.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from nae._typing import Array, IntArray
 from nae.encoding import Schema
 from nae.tables.model import TableModel
 
-__all__ = ["in_order", "least_apart", "ordered_start", "pool_violators"]
+__all__ = ["in_order", "least_apart", "moved_apart", "ordered_start", "pool_violators"]
 
 _ROUNDING = 16  # units in the last place of all contributions: what an evaluator in that precision may err by
 
@@ -61,6 +63,19 @@ def least_apart(model: TableModel) -> Array:
     size = sum(float(np.abs(part).max()) for part in _by_feature(model.experts, model.schema))
     rounding = _ROUNDING * float(np.finfo(model.experts.dtype).eps) * size
     return np.asarray(np.diff(model.intercept) + by_feature.sum(axis=0) - rounding)
+
+
+def moved_apart(model: TableModel) -> TableModel:
+    """Return the model with its intercepts moved as little as it takes for its outputs never to cross."""
+    apart = least_apart(model)
+    wanted = np.cumsum(np.append(0.0, apart))
+    block: IntArray = np.arange(len(wanted))
+    while True:
+        mean = np.bincount(block, wanted) / np.bincount(block)
+        joined = pool_violators(block, mean)
+        if joined[-1] == block[-1]:
+            return replace(model, intercept=model.intercept + (mean[block] - wanted))
+        block = joined
 
 
 def pool_violators(block: IntArray, values: Array) -> IntArray:
