@@ -9,6 +9,7 @@ NAME = "guarantees"
 SUBCOMMANDS = {
     "attacks": "benchmarks.guarantees.attacks",
     "scores": "benchmarks.guarantees.scores",
+    "forms": "benchmarks.guarantees.forms",
     "quantiles": "benchmarks.guarantees.quantiles",
 }
 

@@ -61,6 +61,14 @@ def test_every_gate_and_engine_keeps_all_promises(gate: str, engine: str) -> Non
     }
 
 
+@pytest.mark.parametrize("gate", ["additive", "low-rank", "deep"])
+def test_monotone_features_interact(gate: str) -> None:
+    product = 4 * X[:, 0] * X[:, 1] + 0.1 * NOISE
+    model = fit(product, gate=gate, max_epochs=40, monotonic_cst={"x0": 1, "x1": 1})
+    assert model.certify(monotone={"x0": "+", "x1": "+"}).all_proven
+    assert {one.verdict for one in model.certify(isolated=["x0", "x1"]).certificates} == {"refuted"}
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -32,7 +32,8 @@ def draw_forms(network: Network, schema: Schema, *, seed: int) -> Forms:
         is_single=random.random(n) < 0.2,
         is_sorted=random.random(n) < 0.5,
         sorts_outputs=sorts_outputs,
-        leads=(rises != 0) & (random.random(n) < 0.7) & is_summed & (config.n_experts > 1),
+        leads=(rises != 0) & (random.random(n) < 0.7) & (config.n_experts > 1),
         allows=allows if is_summed else np.broadcast_to(allows[:, :, :1], allows.shape),
+        n_leading=0 if is_summed else int(random.integers(1, config.gate_rank + 1)),
         sharpness=float(random.choice([0.1, 1.0])),
     )

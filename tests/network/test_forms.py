@@ -33,6 +33,7 @@ def forms_of(**given: Any) -> Forms:
         "sorts_outputs": False,
         "leads": np.zeros(2, dtype=bool),
         "allows": np.ones((1, 2, 2), dtype=bool),
+        "n_leading": 0,
         "sharpness": 0.3,
     }
     first = {
@@ -90,6 +91,26 @@ def test_logits_of_a_leader_rise_more_from_expert_to_expert(terms: np.ndarray, w
     shaped = forms_of(rises=way, leads=True).shape_terms(0, terms, n_experts=N_EXPERTS)
     apart = np.diff(shaped.reshape(N_SLOTS, N_EXPERTS, 2, N_MEMBERS), axis=1)
     assert (way * np.diff(apart[:N_ORDERED], axis=0) > 0).all()
+
+
+@settings(max_examples=50)
+@given(
+    terms=arrays(np.float64, (N_SLOTS, 6, N_MEMBERS), elements=st.floats(-5, 5)),
+    mix=arrays(np.float64, (N_MEMBERS, 6, N_EXPERTS * 2), elements=st.floats(-5, 5)),
+    way=SIGN,
+    is_deep=st.booleans(),
+)
+def test_behind_a_matrix_logits_of_a_leader_rise_more_from_expert_to_expert(
+    terms: np.ndarray, mix: np.ndarray, way: int, is_deep: bool
+) -> None:
+    forms = forms_of(rises=way, leads=True, n_leading=4)
+    fed, matrix = forms.shape_terms(0, terms, n_experts=N_EXPERTS), forms.shape_mix(mix, n_experts=N_EXPERTS)
+    assert not fed[:, 4:].any()
+    summed = np.moveaxis(fed, -1, 0) + 0.5  # what other features add
+    logits = (np.maximum(summed, 0) if is_deep else summed) @ matrix
+    apart = np.diff(logits.reshape(N_MEMBERS, N_SLOTS, N_EXPERTS, 2), axis=2)
+    assert (way * np.diff(apart[:, :N_ORDERED], axis=1) > -1e-9).all()
+    np.testing.assert_array_equal(matrix[:, 4:], mix[:, 4:])
 
 
 def test_single_experts_are_their_mean() -> None:

@@ -148,8 +148,8 @@ def test_without_a_direction_clamps_may_fall():
 @given(models_with_tables())
 def test_a_curved_feature_is_left_alone(drawn: tuple[TableModel, Columns]):
     model, table = drawn
-    is_curved = np.arange(model.n_features) == 0
-    found = measured(model, model.cells(table), is_curved=is_curved)
+    is_free = np.arange(model.n_features) == 0
+    found = measured(model, model.cells(table), is_free=is_free)
     if found.clamps is None:
         return
     own, (least, most) = model.schema.slots(0), model.slot_bounds

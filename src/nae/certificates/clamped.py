@@ -1,12 +1,14 @@
 """The bounds of ``proofs.py`` for a model with clamps, which keep every contribution c between L and U at its value.
 
 L and U are linear between the knots of one feature, and clip(c) = min(max(c, L), U) grows with each of the three. Hence
-three facts, for one output:
+four facts, for one output:
 
 1. If c, L and U each fall by at most f, so does clip(c). A change of the own value lowers all three at once.
 2. At one value, clip(c) moves by no more than c does, and by no more than U - L. This is what other features can do.
 3. Clamps cut off at most what the experts have above U, and add at most what they have below L. A curve that changes by
    numbers between -a and b is above its chords by at most a + b more.
+
+4. Clamps move a contribution by at most what experts reach beyond them, so the difference of two by twice that.
 
 A score of several outputs is a sum of scores of one, and so are its bounds.
 """
@@ -35,7 +37,7 @@ def tables_of(model: TableModel, direction: Array) -> Tables:
     for o in np.flatnonzero(free.direction):
         ends = np.sort(free.direction[o] * np.stack([clamps.lower[:, o], clamps.upper[:, o]]), axis=0)
         parts.append(_Clamped(exact, np.eye(len(free.direction))[o] * free.direction[o], free.eps, *ends))
-    return parts[0] if len(parts) == 1 else _Sum(exact, free.direction, free.eps, tuple(parts))
+    return parts[0] if len(parts) == 1 else _Sum(exact, free.direction, free.eps, tuple(parts), free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,12 @@ class _Clamped(Tables):
     def _gap(self) -> Array:
         """The largest distance between the clamps of a feature at one value, (F,)."""
         return np.array([(self.high[own] - self.low[own]).max() for own in self.reachable])
+
+    def cut(self, feature: int) -> float:
+        """Return the most that the clamps of a feature take from, or add to, a contribution."""
+        own = self.reachable[feature]
+        least, most = (bound.mean(axis=-1) for bound in self.model.routing.bounds(self.experts[own], axis=1))
+        return max(float((most - self.high[own]).max()), float((self.low[own] - least).max()), 0.0)
 
     def _own_gain(self, knots: IntArray, gain: Array) -> Array:
         return np.asarray(np.minimum.reduce([gain, np.diff(self.low[knots]), np.diff(self.high[knots])]))
@@ -103,7 +111,8 @@ class _Clamped(Tables):
 class _Sum(Tables):
     """The tables for the score of several outputs."""
 
-    parts: tuple[Tables, ...]
+    parts: tuple["_Clamped", ...]
+    free: Tables  # without clamps
 
     @cached_property
     def spread(self) -> float:
@@ -120,7 +129,11 @@ class _Sum(Tables):
         return sum(part.bend(feature, sign) for part in self.parts)
 
     def effect(self, feature: int) -> float:
-        return sum(part.effect(feature) for part in self.parts)
+        found = sum(part.effect(feature) for part in self.parts)
+        if self.changes(feature):
+            return found
+        # A sum of bounds forgets that outputs move together; the free tables do not, and clamps add little (fact 4).
+        return min(found, self.free.effect(feature) + 2 * sum(part.cut(feature) for part in self.parts))
 
     def changes(self, feature: int) -> float:
         return sum(part.changes(feature) for part in self.parts)

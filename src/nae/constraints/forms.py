@@ -36,9 +36,11 @@ def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, 
     allows[:, is_silent] = False
     if config.gate not in _LOGITS:
         allows[:, isolated] = False
-    # What a leader changes is sorted, which would break a curve's bend.
-    allows &= ~(leads[:, None] & (bends != 0))
-    is_led = (allows & leads[None, :, None]).any(axis=(0, 1))
+    # What a leader changes is sorted, which would break a curve's bend; behind a matrix, the matrix leaves these out.
+    has_logits = config.gate in _LOGITS
+    if has_logits:
+        allows &= ~(leads[:, None] & (bends != 0))
+    is_led = (allows & leads[None, :, None]).any(axis=(0, 1)) & (bends == 0)
     return Forms(
         n_ordered=n_ordered,
         places=place_knots(schema, n_slots),
@@ -49,6 +51,7 @@ def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, 
         is_sorted=is_led & (config.n_experts > 1),
         sorts_outputs=constraints.sorts_outputs,
         leads=leads,
+        n_leading=0 if has_logits or not leads.any() else max(1, config.gate_rank // 2),
         allows=allows,
         sharpness=_SHARPNESS,
     )
@@ -57,10 +60,9 @@ def make_forms(constraints: Constraints, schema: Schema, config: NetworkConfig, 
 def find_leaders(constraints: Constraints, config: NetworkConfig, n_features: int) -> BoolArray:
     """Return the monotone features that may change others, (F,).
 
-    That takes terms that are logits, and weights that never jump. With another gate, or fewer active experts, a
-    monotone feature changes nobody.
+    That takes weights that never jump: with fewer active experts than experts, a monotone feature changes nobody.
     """
-    can_lead = config.gate in _LOGITS and config.routing == "softmax" and config.n_active == config.n_experts > 1
+    can_lead = config.routing == "softmax" and config.n_active == config.n_experts > 1
     isolated = _isolated(constraints)
     return _among([i for i in constraints.monotone if can_lead and i not in isolated], n_features)
 

@@ -139,8 +139,9 @@ def _tabulate(network: Network, prepared: Prepared) -> TableModel:
 
 def guards_of(prepared: Prepared) -> Guards:
     """Return the promises that clamps must not break."""
-    is_ordered = bool(prepared.task.loss.levels)
-    return Guards.of(_forms(prepared), len(prepared.schema), is_ordered=is_ordered)
+    task = prepared.task
+    has_classes = len(task.classes) > 2
+    return Guards.of(_forms(prepared), len(prepared.schema), is_ordered=bool(task.loss.levels), has_classes=has_classes)
 
 
 def _with_state(network: Network, state: State) -> Network:

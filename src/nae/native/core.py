@@ -90,6 +90,7 @@ class Forms:
     allows: BoolArray | None  # (M, F, F)
     sharpness: float
     sorts_outputs: bool
+    n_leading: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -326,4 +327,5 @@ def _forms(forms: Forms, address: Callable[..., Any]) -> CForms:
         allows=address(forms.allows, np.uint8, c_uint8),
         sharpness=forms.sharpness,
         sorts_outputs=forms.sorts_outputs,
+        n_leading=forms.n_leading,
     )

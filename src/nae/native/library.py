@@ -78,6 +78,7 @@ class CForms(ctypes.Structure):
         ("allows", POINTER(c_uint8)),
         ("sharpness", c_double),
         ("sorts_outputs", c_int32),
+        ("n_leading", c_int32),
     ]
 
 
@@ -115,7 +116,7 @@ class CRows(ctypes.Structure):
 
 
 _BUILD = "`python -m nae.native.build`"
-_ABI_VERSION = 5  # of cpp/abi.h
+_ABI_VERSION = 6  # of cpp/abi.h
 _ROWS, _CORE, _ARRAY = POINTER(CRows), c_void_p, c_void_p
 _FUNCTIONS = {
     "nae_abi_version": (c_int32, []),

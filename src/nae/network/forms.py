@@ -50,6 +50,9 @@ class Forms:
     """(F,), features that rise or fall and may change others."""
     allows: BoolArray
     """(M, F, F), or (1, F, F) for all members alike: whether the first feature may change the second."""
+    n_leading: int
+    """With a matrix behind the gate's terms: how many of the first terms features that lead feed, and no others of
+    theirs. What these terms do to logits grows from each expert to the next."""
     sharpness: float
     """How soft the corner of :func:`positive` is, as a share of a curve's usual rise."""
 
@@ -100,7 +103,7 @@ class Forms:
         Only features that lead, or may change some features and not others, need a gate whose terms are logits.
         """
         if self.leads[feature]:
-            terms = self._lead(feature, terms, n_experts)
+            terms = self._feed(feature, terms) if self.n_leading else self._lead(feature, terms, n_experts)
         allowed = self.allows[:, feature].T[None]  # (1, F, M)
         if (allowed == allowed[:, :1]).all():
             return terms * allowed[:, :1]
@@ -108,6 +111,21 @@ class Forms:
         if by_expert.shape[2] == 1:  # a diagonal gate: terms are a feature's own
             allowed = allowed[:, [feature]]
         return np.asarray((by_expert * allowed[:, None]).reshape(terms.shape))
+
+    def shape_mix(self, mix: Array, *, n_experts: int) -> Array:
+        """Return the matrix from terms to logits, (M, W, K * F): rows of leading terms ascend with the experts."""
+        if not self.n_leading:
+            return mix
+        shaped = mix.reshape(*mix.shape[:2], n_experts, -1).copy()
+        first = shaped[:, : self.n_leading]
+        steps = positive(np.diff(first, axis=2), self.mix_softness(n_experts))
+        first[:, :, 1:] = first[:, :, :1] + np.cumsum(steps, axis=2)
+        first[..., self.bends != 0] = 0  # sorting would break the bend of what a leader changes
+        return np.asarray(shaped.reshape(mix.shape))
+
+    def mix_softness(self, n_experts: int) -> float:
+        """Return how soft the corner is for one step from expert to expert."""
+        return self.sharpness / max(1, n_experts - 1)
 
     def to_raw(self, start: Array) -> Array:
         """Return what forms turn into ``start``, (F, S, O, M), or into what comes near it."""
@@ -135,6 +153,14 @@ class Forms:
         slopes = (n - 1) * np.cumsum(np.concatenate([first, turns]), axis=0)
         middle = n // 2 if way > 0 else n - 1 - n // 2
         return np.asarray(sign * _anchored(raw[middle], slopes * widths, at=middle)[::way])
+
+    def _feed(self, feature: int, terms: Array) -> Array:
+        n, shaped = int(self.n_ordered[feature]), np.zeros_like(terms)
+        shaped[:, : self.n_leading] = terms[:, : self.n_leading]
+        if n > 1:
+            own = terms[:n, : self.n_leading]
+            shaped[:n, : self.n_leading] = _rise(own, int(self.rises[feature]), self.softness(feature))
+        return shaped
 
     def _lead(self, feature: int, terms: Array, n_experts: int) -> Array:
         n = int(self.n_ordered[feature])

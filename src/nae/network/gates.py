@@ -12,6 +12,7 @@ import numpy as np
 
 from nae._typing import AnyArray, Array
 from nae.network.draws import Random, normal
+from nae.network.forms import Forms
 from nae.tables.gates import GateTables
 
 __all__ = ["GATES", "AdditiveGate", "DeepGate", "DiagonalGate", "Gate", "LowRankGate"]
@@ -47,7 +48,7 @@ class Gate:
         }
 
     @classmethod
-    def to_tables(cls, terms: Array, arrays: Mapping[str, AnyArray]) -> GateTables:
+    def to_tables(cls, terms: Array, arrays: Mapping[str, AnyArray], *, forms: Forms | None = None) -> GateTables:
         """Return the gate of the finished model from terms (slot, width, M) and its other weights."""
         return GateTables(kind=cls.name, terms=terms, bias=np.asarray(arrays["bias"], dtype=np.float64))
 
@@ -98,9 +99,11 @@ class LowRankGate(Gate):
         }
 
     @classmethod
-    def to_tables(cls, terms: Array, arrays: Mapping[str, AnyArray]) -> GateTables:
+    def to_tables(cls, terms: Array, arrays: Mapping[str, AnyArray], *, forms: Forms | None = None) -> GateTables:
         bias, mix, mix_bias = (np.asarray(arrays[name], dtype=np.float64) for name in ("bias", "mix", "mix_bias"))
-        return GateTables(kind=cls.name, terms=terms, bias=bias, mix=mix, mix_bias=mix_bias[:, 0].T)
+        n_experts = 1 if forms is None else mix.shape[2] // len(forms.rises)
+        shaped = mix if forms is None else forms.shape_mix(mix, n_experts=n_experts)
+        return GateTables(kind=cls.name, terms=terms, bias=bias, mix=shaped, mix_bias=mix_bias[:, 0].T)
 
 
 class DeepGate(LowRankGate):

@@ -142,7 +142,7 @@ class Network:
         intercept = intercept if start is None else intercept + start[-1]
         return (
             experts,
-            self.gate.to_tables(terms, gate),
+            self.gate.to_tables(terms, gate, forms=self.forms),
             np.sort(intercept, axis=0) if self.sorts_outputs else intercept,
         )
 

@@ -88,7 +88,10 @@ def assemble(
         outputs=outputs,
         classes=classes,
     )
-    guards = Guards.of(network.forms, len(schema), is_ordered=is_ordered) if has_clamps else None
+    has_classes = len(classes) > 2
+    guards = None
+    if has_clamps:
+        guards = Guards.of(network.forms, len(schema), is_ordered=is_ordered, has_classes=has_classes)
     model = _centre(model, cells, weights, guards)
     is_double = network.dtype == np.float64 or scale.is_extreme
     model = model if is_double else _to_single(model)

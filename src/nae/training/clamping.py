@@ -40,8 +40,8 @@ class Guards:
     """(F,), 1 or -1 where the contributions rise or fall over the first ``n_ordered`` slots: clamps do, too."""
     n_ordered: IntArray
     """(F,)."""
-    is_curved: BoolArray
-    """(F,), whether contributions are convex or concave: clamps leave them alone."""
+    is_free: BoolArray
+    """(F,), whether clamps leave the contributions alone, such as those that are convex or concave."""
     is_ordered: bool = False
     """Whether contributions to one output never exceed those to the next: nor do clamps."""
 
@@ -52,11 +52,14 @@ class Guards:
         return cls(nothing, nothing, nothing.astype(bool))
 
     @classmethod
-    def of(cls, forms: Forms | None, n_features: int, *, is_ordered: bool = False) -> Self:
+    def of(cls, forms: Forms | None, n_features: int, *, is_ordered: bool = False, has_classes: bool = False) -> Self:
         """Return the guards of what a network was made to be."""
         if forms is None:
             return replace(cls.none(n_features), is_ordered=is_ordered)
-        return cls(forms.rises, forms.n_ordered, forms.bends != 0, is_ordered or forms.sorts_outputs)
+        is_ordered = is_ordered or forms.sorts_outputs
+        # A cap on the log-odds of several classes is about differences of outputs, which clamps of each could widen.
+        is_free = (forms.bends != 0) | (forms.has_caps & (has_classes and forms.caps.shape[1] > 1))
+        return cls(forms.rises, forms.n_ordered, is_free, is_ordered)
 
     def widen(self, clamps: Clamps, offsets: IntArray) -> Clamps:
         """Return clamps that are nowhere narrower, rise and fall as they must, and have the order of the outputs."""
@@ -106,7 +109,7 @@ class Positions:
         """Return the clamps of the rows so far."""
         low, high = np.zeros_like(self.width), np.ones_like(self.width)
         waist_low, waist_high = self._waists()
-        for i in np.flatnonzero(~guards.is_curved):
+        for i in np.flatnonzero(~guards.is_free):
             slots = self.model.schema.slots(int(i))
             low[slots], high[slots] = self._ranges(int(i))
         low, high = np.minimum(low, waist_high), np.maximum(high, waist_low)

@@ -115,7 +115,7 @@ struct Problem {
       bends.push_back(random.between(-1, 1));
       is_single.push_back(random.below(4) == 0);
       is_sorted.push_back(random.below(2));
-      leads.push_back(has_logits && rises.back() != 0);
+      leads.push_back(rises.back() != 0);
       for (int s = 0; s < n_slots[f]; ++s) places.push_back(s / double(n_slots[f]));
       const double cap = random.below(2) ? 0.1 + random.uniform() : HUGE_VAL;
       for (int o = 0; o < O; ++o) caps.push_back(cap);
@@ -127,7 +127,7 @@ struct Problem {
       }
     forms = {n_ordered.data(), rises.data(), bends.data(), is_single.data(), is_sorted.data(), leads.data(),
              places.data(),    caps.data(),  random.below(2) ? allows.data() : nullptr,          0.3,
-             random.below(2)};
+             random.below(2), has_logits ? 0 : random.between(1, config.n_terms)};
   }
 
   nae_rows rows() const {

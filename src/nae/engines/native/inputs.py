@@ -93,6 +93,7 @@ def _make_forms(forms: Forms, slots: Slots, *, n_members: int) -> NativeForms:
         allows=allows,
         sharpness=forms.sharpness,
         sorts_outputs=forms.sorts_outputs,
+        n_leading=forms.n_leading,
     )
 
 

@@ -1,6 +1,7 @@
 """Forms in torch: raw experts and gate terms on slots become what a fit promises (:mod:`nae.network.forms`)."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ class TorchForms(nn.Module):
     softness: Tensor  # (F, 1)
     caps: Tensor  # (F, O)
     allows: Tensor  # (M, F, F)
+    is_straight: Tensor  # (F,)
     widths: Tensor  # (F, S - 1), between ordered slots
     # The numbers of the features that each form is for.
     rising: Tensor
@@ -41,6 +43,7 @@ class TorchForms(nn.Module):
             "softness": np.array([[forms.softness(i)] for i in range(n_features)]),
             "caps": forms.caps,
             "allows": forms.allows,
+            "is_straight": forms.bends == 0,
             "widths": np.diff(forms.places, axis=1),
         }
         chosen = {
@@ -71,8 +74,8 @@ class TorchForms(nn.Module):
     def shape_terms(self, terms: Tensor, *, n_experts: int) -> Tensor:
         """Return gate terms (M, F, S, W) in their forms."""
         if len(self.leading):
-            led = _replace(terms.transpose(0, 1), self.leading, lambda own, at: self._lead(own, at, n_experts))
-            terms = led.transpose(0, 1)
+            change = self._feed if self.forms.n_leading else partial(self._lead, n_experts=n_experts)
+            terms = _replace(terms.transpose(0, 1), self.leading, change).transpose(0, 1)
         if not self.forms.has_mask:
             return terms
         allowed = self.allows.unsqueeze(2)  # (M or 1, F, 1, target)
@@ -83,6 +86,24 @@ class TorchForms(nn.Module):
             allowed = self.allows.diagonal(dim1=1, dim2=2)[:, :, None, None]
         masked: Tensor = (by_expert * allowed.unsqueeze(3)).flatten(-2)
         return masked
+
+    def shape_mix(self, mix: Tensor, *, n_experts: int) -> Tensor:
+        """Return the matrix from terms to logits, (M, W, K * F), whose first rows ascend with the experts."""
+        n = self.forms.n_leading
+        if not n:
+            return mix
+        by_expert = mix.unflatten(-1, (n_experts, -1))
+        first = by_expert[:, :n]
+        softness = first.new_tensor(self.forms.mix_softness(n_experts))
+        steps = _positive(first.diff(dim=2), softness)
+        first = torch.cat([first[:, :, :1], first[:, :, :1] + steps.cumsum(dim=2)], dim=2) * self.is_straight
+        return torch.cat([first, by_expert[:, n:]], dim=1).flatten(-2)
+
+    def _feed(self, terms: Tensor, at: Tensor) -> Tensor:
+        n = self.forms.n_leading
+        by_slot = terms.movedim(1, 2)  # (f, S, M, W)
+        fed = torch.cat([self._rise(by_slot[..., :n], at), torch.zeros_like(by_slot[..., n:])], dim=-1)
+        return fed.movedim(2, 1)
 
     def _rise(self, values: Tensor, at: Tensor) -> Tensor:
         """Return values (f, S, ...) whose steps between ordered slots have the sign that the features ask for."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from nae._typing import AnyArray
 from nae.engines.torch.cells import RowCells
+from nae.engines.torch.forms import TorchForms
 from nae.engines.torch.interpolation import interpolate, interpolate_sum
 from nae.engines.torch.tensors import parameter, project
 
@@ -26,11 +27,11 @@ class TorchGate(nn.Module):
     sums_features: ClassVar[bool] = True
     """Whether the terms of all features are added up."""
 
-    def __init__(self, arrays: Mapping[str, AnyArray], *, n_experts: int) -> None:
+    def __init__(self, arrays: Mapping[str, AnyArray], *, n_experts: int, forms: TorchForms | None = None) -> None:
         super().__init__()
         for name, array in arrays.items():
             self.register_parameter(name, parameter(array))
-        self.n_experts = n_experts
+        self.n_experts, self.forms = n_experts, forms
 
     def on_slots(self, hidden: Tensor) -> Tensor:
         """Return the terms of hidden units: (M, F, S, hidden) -> (M, F, S, width)."""
@@ -90,7 +91,8 @@ class LowRankGate(TorchGate):
 
     def logits(self, hidden: Tensor, members: slice = slice(None)) -> tuple[Tensor, Tensor]:
         total = hidden + self._bias(members)
-        return torch.bmm(fn.relu(total) if self.is_deep else total, self.mix[members]), self.mix_bias[members]
+        mix = self.mix if self.forms is None else self.forms.shape_mix(self.mix, n_experts=self.n_experts)
+        return torch.bmm(fn.relu(total) if self.is_deep else total, mix[members]), self.mix_bias[members]
 
 
 class DeepGate(LowRankGate):

@@ -45,7 +45,10 @@ class TorchNetwork(nn.Module):
             self.register_parameter(name, parameter(arrays[name]))
         trunk = below("trunk.", arrays)
         self.trunk = Trunk(trunk, n_blocks=config.n_blocks, norm=config.norm, dropout=config.encoder_dropout)
-        self.gate: TorchGate = TORCH_GATES[config.gate](below("gate.", arrays), n_experts=config.n_experts)
+        self.forms = None if network.forms is None else TorchForms(network.forms, dtype=network.dtype)
+        self.gate: TorchGate = TORCH_GATES[config.gate](
+            below("gate.", arrays), n_experts=config.n_experts, forms=self.forms
+        )
         self.register_buffer("inputs", torch.tensor(network.inputs), persistent=False)
         # A feature that never varies could still carry what others do to each other: its experts stay at zero.
         live = None if network.is_live.all() else torch.as_tensor(network.is_live.astype(network.dtype)).view(-1, 1, 1)
@@ -55,7 +58,6 @@ class TorchNetwork(nn.Module):
         self.register_buffer(START, None if network.start is None else torch.tensor(network.start))
         self.sorts_outputs = network.forms is not None and network.forms.sorts_outputs
         self.roughness = network.roughness
-        self.forms = None if network.forms is None else TorchForms(network.forms, dtype=network.dtype)
         self.groups = None if self.is_on_rows else group_features(network.inputs)
 
     def arrays(self) -> dict[str, AnyArray]:

@@ -71,6 +71,7 @@ struct nae_forms {
   const uint8_t* allows;     // (M, F, F), or null where each feature may change each
   double sharpness;
   int32_t sorts_outputs;
+  int32_t n_leading;         // with a matrix: terms that features that lead feed
 };
 
 // What a network is built on. Slots here are those of every feature in turn, without the untrained ones.
@@ -102,7 +103,7 @@ struct nae_rows {
 struct nae_core;
 
 // Grows with every change of this file: a shared object of another number is not used.
-constexpr int32_t kAbiVersion = 5;
+constexpr int32_t kAbiVersion = 6;
 
 NAE_API int32_t nae_abi_version();
 // The digest of the sources that the object was compiled from.

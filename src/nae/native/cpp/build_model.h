@@ -114,7 +114,7 @@ void lay_out_parameters(Model<T>& model, Memory& memory, const std::vector<int>&
   model.n_parameters = at;
   model.layout = layouts;
   model.feature_at = feature_at;
-  model.n_rest = 1 + (model.has_gate && model.is_mixed ? (size.logits + kMixColumns - 1) / kMixColumns : 0);
+  model.n_rest = 1 + (model.has_gate && model.is_mixed ? count_mix_parts(size) : 0);
 }
 
 template <class T>
@@ -184,6 +184,7 @@ void copy_forms(Model<T>& model, Memory& memory, const nae_forms& forms) {
   model.form = form;
   model.place = place;
   model.cap = cap;
+  model.n_leading = model.is_mixed ? forms.n_leading : 0;
   model.sorts_outputs = forms.sorts_outputs != 0;
   model.sharpness = T(forms.sharpness);
 }

@@ -311,6 +311,8 @@ class Core final : public nae_core {
     Workspace<T>& ws = workspace(m, thread);
     kernels_.evaluate_slots(model_, m, kept_weights(m), ws, scratches_[thread], feature);
     if (is_filled) kernels_.fill_untrained(model_, ws, feature);
+    const int n_parts = feature == 0 && ws.mix ? count_mix_parts(model_.size) : 0;
+    for (int part = 0; part < n_parts; ++part) kernels_.turn_mix(model_, kept_weights(m), ws, part);
   }
 
   void evaluate_all(int m, bool is_filled, int thread) {

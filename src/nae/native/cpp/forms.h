@@ -15,6 +15,8 @@
 //
 // Order. Sorted values are looked up by where they came from, and gradients go back there.
 //
+// Matrix. Terms that leaders feed rise, and the rows of the matrix that turn them into logits rise with the experts.
+//
 // Lead. Differences along the experts rise, and are added up again. The first expert's logit rises with them: what is
 // common to all experts of a feature changes no weight.
 #pragma once
@@ -313,6 +315,64 @@ NAE_INLINE void back_lead(const Model<T>& model, const Form& form, const T* slop
   });
 }
 
+// With a matrix: a feature that leads feeds the first terms, which rise, and no others.
+template <class T>
+NAE_INLINE void feed(const Model<T>& model, const Form& form, T* terms, T* slopes, int n) {
+  const int width = model.size.terms_pad, n_fed = model.n_leading;
+  for (int64_t i = 0; i < int64_t(n) * width; ++i) slopes[i] = terms[i];
+  if (form.n_ordered > 1) rise(slopes, terms, form.n_ordered, width, n_fed, T(form.rise), softness(model, form));
+  for (int s = 0; s < n; ++s)
+    for (int i = n_fed; i < width; ++i) terms[int64_t(s) * width + i] = 0;
+}
+
+template <class T>
+NAE_INLINE void back_feed(const Model<T>& model, const Form& form, const T* slopes, T* d, int n) {
+  const int width = model.size.terms_pad, n_fed = model.n_leading;
+  for (int s = 0; s < n; ++s)
+    for (int i = n_fed; i < width; ++i) d[int64_t(s) * width + i] = 0;
+  if (form.n_ordered > 1) back_rise(slopes, d, form.n_ordered, width, n_fed);
+}
+
+// Some columns of the matrix: rows of terms that are fed by leaders ascend with the experts.
+template <class T>
+void shape_mix(const Model<T>& model, const T* raw, T* to, int from, int n) {
+  const Sizes& size = model.size;
+  const T soft = model.sharpness / (size.experts > 2 ? size.experts - 1 : 1);
+  for (int i = 0; i < size.terms; ++i) {
+    const int64_t at = int64_t(i) * size.logits + from;
+    for (int c = 0; c < n; ++c) to[at + c] = raw[at + c];
+    for (int c = 0; i < model.n_leading && c < n; c += size.experts_pad) {
+      const bool is_bent = model.form[(from + c) / size.experts_pad].bend != 0;
+      for (int k = 0; is_bent && k < size.experts; ++k) to[at + c + k] = 0;
+      for (int k = 1; !is_bent && k < size.experts; ++k)
+        to[at + c + k] = to[at + c + k - 1] + corner(raw[at + c + k] - raw[at + c + k - 1], soft);
+    }
+  }
+}
+
+// The gradients `d`, (terms, n), become those of the raw matrix.
+template <class T>
+void back_shape_mix(const Model<T>& model, const T* raw, T* d, int from, int n) {
+  const Sizes& size = model.size;
+  const T soft = model.sharpness / (size.experts > 2 ? size.experts - 1 : 1);
+  for (int i = 0; i < model.n_leading; ++i)
+    for (int c = 0; c < n; c += size.experts_pad) {
+      const T* own = raw + int64_t(i) * size.logits + from + c;
+      T* found = d + int64_t(i) * n + c;
+      const bool is_bent = model.form[(from + c) / size.experts_pad].bend != 0;
+      for (int k = 0; is_bent && k < size.experts; ++k) found[k] = 0;
+      if (is_bent) continue;
+      for (int k = size.experts - 2; k >= 0; --k) found[k] += found[k + 1];
+      T last = 0;
+      for (int k = size.experts - 1; k > 0; --k) {
+        const T slope = found[k] * corner_slope(own[k] - own[k - 1], soft);
+        found[k] = slope - last;
+        last = slope;
+      }
+      found[0] -= last;
+    }
+}
+
 // Terms, or their gradients, are zero where the feature may not change another.
 template <class T>
 NAE_INLINE void mask_terms(const Model<T>& model, int member, int feature, T* terms, int n) {
@@ -352,7 +412,8 @@ void shape_slots(const Model<T>& model, int member, Workspace<T>& ws, Scratch<T>
   if (form.is_sorted || model.sorts_outputs) sort_slots(model, form, experts, ws.source + at, scratch.values, n);
   if (!model.has_gate) return;
   const int64_t terms_at = int64_t(first) * size.terms_pad;
-  if (form.leads) lead(model, form, ws.terms + terms_at, ws.raw_terms + terms_at, n);
+  if (form.leads)
+    (model.n_leading ? feed<T> : lead<T>)(model, form, ws.terms + terms_at, ws.raw_terms + terms_at, n);
   if (model.allows) mask_terms(model, member, feature, ws.terms + terms_at, n);
 }
 
@@ -378,7 +439,8 @@ void back_shape(const Model<T>& model, int member, const Workspace<T>& ws, Scrat
     }
   if (!model.has_gate) return;
   if (model.allows) mask_terms(model, member, feature, scratch.d_terms, n);
-  if (form.leads) back_lead(model, form, ws.raw_terms + int64_t(first) * size.terms_pad, scratch.d_terms, n);
+  const T* slopes = ws.raw_terms + int64_t(first) * size.terms_pad;
+  if (form.leads) (model.n_leading ? back_feed<T> : back_lead<T>)(model, form, slopes, scratch.d_terms, n);
 }
 
 }  // namespace nae::NAE_SET

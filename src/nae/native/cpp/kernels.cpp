@@ -38,11 +38,12 @@ void back_biases(const Model<T>& model, const Batch<T>& batch, Member<T>& member
 template <class T>
 void back_mix(const Model<T>& model, const Batch<T>& batch, Member<T>& member, Workspace<T>& ws, Scratch<T>& scratch,
               const Move& move, int part) {
-  const int logits = model.size.logits, from = part * kMixColumns;
-  const int n = from + kMixColumns < logits ? kMixColumns : logits - from;
+  const int logits = model.size.logits, columns = mix_columns(model.size), from = part * columns;
+  const int n = from + columns < logits ? columns : logits - from;
   const T* slope = ws.slope + from;
   multiply<Begin::kZero>(model.size.terms, n, batch.size, Left<T>{ws.sum, 1, model.size.terms_pad}, slope, logits,
                          scratch.gradients, n);
+  if (ws.mix) back_shape_mix(model, member.weights + model.mix_at, scratch.gradients, from, n);
   for (int i = 0; i < model.size.terms; ++i)
     move_parameters(member, move, model.mix_at + int64_t(i) * logits + from, n, scratch.gradients + int64_t(i) * n);
   sum_rows(batch.size, n, slope, logits, scratch.gradients);

@@ -75,6 +75,7 @@ struct Model {
   const T* cap;                 // (F, O)
   const uint8_t* allows;        // (M, F, F), or null
   bool sorts_outputs;
+  int n_leading;                // with a matrix: terms that features that lead feed
   T sharpness;
   const T* loss_option;         // (O,), quantile, power or delta
   const T* hidden_mask;         // (hidden_pad,), one where there is a hidden unit
@@ -127,6 +128,7 @@ struct Workspace {
   T* raw_terms;     // (slots, terms_pad), of features that lead: slopes of steps
   int16_t* source;  // (slots, values), where sorted experts came from
   T* mixed;         // (slots, O), experts with the mean routing; then the gradient of these
+  T* mix;           // (terms, logits), the map where its rows have a form; else null
   T* mix_turned;    // (logits, terms_pad), of a gate with a linear map
   // On rows.
   int* slot;        // (F, B)
@@ -197,6 +199,12 @@ struct Kernels {
   T (*loss_of_row)(const Model<T>&, const T* score, const T* target, int label, T* slope);
 };
 
-constexpr int kMixColumns = 128;  // columns of the linear map of a gate in one item
+// Columns of the linear map of a gate in one item: whole features.
+inline int mix_columns(const Sizes& size) {
+  constexpr int kColumns = 128;
+  return size.experts_pad > kColumns ? size.experts_pad : kColumns / size.experts_pad * size.experts_pad;
+}
+
+inline int count_mix_parts(const Sizes& size) { return (size.logits + mix_columns(size) - 1) / mix_columns(size); }
 
 }  // namespace nae

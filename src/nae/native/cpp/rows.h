@@ -109,6 +109,12 @@ void own_terms(const Model<T>& model, const Batch<T>& batch, const T* bias, Work
     }
 }
 
+// The linear map of a gate, (terms, logits).
+template <class T>
+const T* mix_of(const Model<T>& model, const T* weights, const Workspace<T>& ws) {
+  return ws.mix ? ws.mix : weights + model.mix_at;
+}
+
 // Writes the logits of a block to ws.routing.
 template <class T>
 void gate_logits(const Model<T>& model, const Batch<T>& batch, const T* weights, Workspace<T>& ws,
@@ -123,16 +129,17 @@ void gate_logits(const Model<T>& model, const Batch<T>& batch, const T* weights,
   const int n = span.end - span.first;
   if (model.is_deep)
     for (int64_t i = 0; i < int64_t(n) * width; i += kLanes<V>) store(sum + i, positive(load<V>(sum + i)));
-  multiply<Begin::kBias>(n, logits, model.size.terms, Left<T>{sum, width, 1}, weights + model.mix_at, logits,
+  multiply<Begin::kBias>(n, logits, model.size.terms, Left<T>{sum, width, 1}, mix_of(model, weights, ws), logits,
                          ws.routing + int64_t(span.first) * logits, logits, weights + model.mix_bias_at);
 }
 
-// Some columns of the linear map of a gate as rows, for the way back.
+// Some columns of the linear map of a gate in their form, and as rows for the way back.
 template <class T>
 void turn_mix(const Model<T>& model, const T* weights, Workspace<T>& ws, int part) {
-  const int logits = model.size.logits, width = model.size.terms_pad, from = part * kMixColumns;
-  const int n = from + kMixColumns < logits ? kMixColumns : logits - from;
-  turn(model.size.terms, n, weights + model.mix_at + from, logits, ws.mix_turned + int64_t(from) * width, width);
+  const int logits = model.size.logits, width = model.size.terms_pad, columns = mix_columns(model.size);
+  const int from = part * columns, n = from + columns < logits ? columns : logits - from;
+  if (ws.mix) shape_mix(model, weights + model.mix_at, ws.mix, from, n);
+  turn(model.size.terms, n, mix_of(model, weights, ws) + from, logits, ws.mix_turned + int64_t(from) * width, width);
 }
 
 // From gradients of the logits to those of the summed terms, where a linear map lies between.

@@ -24,6 +24,7 @@ void take_slots(const Model<T>& model, Memory& memory, Workspace<T>& ws) {
     ws.source = memory.take<int16_t>(n_slots * size.values);
   }
   ws.mixed = memory.take<T>(model.has_context ? n_slots * size.outputs : 0);
+  ws.mix = model.n_leading ? memory.take<T>(int64_t(size.terms) * size.logits) : nullptr;
   ws.mix_turned = memory.take<T>(model.is_mixed ? int64_t(size.terms_pad) * size.logits : 0);
   ws.mean_routing = memory.take<T>(size.logits);
   ws.mean_slope = memory.take<T>(size.logits);
@@ -67,7 +68,7 @@ Workspace<T> make_workspace(const Model<T>& model, int64_t n_rows, Memory& memor
 template <class T>
 Scratch<T> make_scratch(const Model<T>& model, Memory& memory) {
   const Sizes& size = model.size;
-  int64_t most = model.is_mixed ? int64_t(size.terms) * kMixColumns : 0;
+  int64_t most = model.is_mixed ? int64_t(size.terms) * mix_columns(size) : 0;
   for (int f = 0; f < size.features; ++f) most = std::max(most, model.layout[f].size);
   most = std::max<int64_t>({most, size.logits, size.terms_pad, padded<T>(size.outputs)});
   const int64_t widest = std::max({size.values, model.has_gate ? size.terms_pad : 0, size.hidden_pad});
@@ -102,6 +103,7 @@ Workspace<T> with_rows(const Workspace<T>& slots, const Workspace<T>& rows) {
   joined.raw_terms = slots.raw_terms;
   joined.source = slots.source;
   joined.mixed = slots.mixed;
+  joined.mix = slots.mix;
   joined.mix_turned = slots.mix_turned;
   joined.mean_routing = slots.mean_routing;
   joined.mean_slope = slots.mean_slope;
