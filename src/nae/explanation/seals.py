@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from nae.certificates import Tables, tables_of
-from nae.encoding.schema import Category
+from nae.encoding.schema import Category, Feature
 from nae.errors import UserError
 from nae.explanation.certificates import PROVEN, Certificate, Certificates
 from nae.explanation.certify import certify_promises
@@ -79,9 +79,7 @@ def _found(model: TableModel, tables: list[Tables], features: list[int], promise
     """Yield what holds for every output and was not promised. A feature without any effect holds no seal."""
     known = {(one.kind, one.feature) for one in promises.certificates if one.verdict == PROVEN}
     has_effect = [i for i in features if any(one.effect(i) > one.tolerance for one in tables)]
-    numbers = [i for i in has_effect if not isinstance(model.schema.features[i], Category)]
-    if len(model.classes) > 2:
-        numbers = []
+    numbers = [i for i in has_effect if _has_order(model.schema.features[i]) and len(model.classes) <= 2]
     kinds = {
         "increasing": [i for i in numbers if all(one.drop(i, 1) <= one.tolerance for one in tables)],
         "decreasing": [i for i in numbers if all(one.drop(i, -1) <= one.tolerance for one in tables)],
@@ -94,3 +92,7 @@ def _found(model: TableModel, tables: list[Tables], features: list[int], promise
         new = tuple(name for name in names if (statement, name) not in known)
         if new and (model.n_features > 1 or statement == "monotone"):
             yield Seal(kind, new)
+
+
+def _has_order(feature: Feature) -> bool:
+    return not isinstance(feature, Category) or feature.is_ordered
