@@ -1,16 +1,21 @@
 """Measure the time of certificates: ``python -m benchmarks.certify_speed``.
 
 It certifies statements about one feature that keeps them, and about one that breaks them, so that two inputs are
-searched for. The models have 8 features (as Housing has) or 280, 8 experts, 8 members, and an additive or a low-rank
-gate. Their tables are random, so nothing must be trained: times do not depend on what was learned.
+searched for. Then it compares the model with one whose experts moved, and caps a feature.
+
+The models have 8 features (as Housing has) or 280, 8 experts, 8 members, and an additive or a low-rank gate. Their
+tables are random, so nothing must be trained: times do not depend on what was learned.
 """
 
 import argparse
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+import nae
 from nae.encoding import Number, Schema
 from nae.links import LINKS
 from nae.tables import GateTables, SoftmaxRouting, TableModel
@@ -33,15 +38,33 @@ def main() -> None:
     for n_features, gate, n_knots in MODELS:
         model = _model(np.random.default_rng(0), n_features, gate, n_knots)
         for name, statement in STATEMENTS.items():
-            times = " | ".join(f"{_seconds(model, statement(feature)):.2f}" for feature in ("x0", "x1"))
+            times = " | ".join(f"{_seconds(_certify(model, statement(feature))):.2f}" for feature in ("x0", "x1"))
             print(f"| {n_features} features, {gate} gate | {name} | {times} |", flush=True)
+    print("\n| model | compare, s | an edit, s |\n|---|---|---|")
+    for n_features, gate, n_knots in MODELS:
+        model = _model(np.random.default_rng(0), n_features, gate, n_knots)
+        times = " | ".join(f"{_seconds(work):.2f}" for work in (_compare(model), _cap(model)))
+        print(f"| {n_features} features, {gate} gate | {times} |", flush=True)
 
 
-def _seconds(model: TableModel, statement: dict[str, Any]) -> float:
+def _certify(model: TableModel, statement: dict[str, Any]) -> Callable[[], object]:
+    return lambda: model.certify(**statement)
+
+
+def _compare(model: TableModel) -> Callable[[], object]:
+    moved = replace(model, experts=model.experts + np.float32(0.01) * np.sign(model.experts))
+    return lambda: nae.compare(model, moved).certificate()
+
+
+def _cap(model: TableModel) -> Callable[[], object]:
+    return lambda: nae.edit(model, who="benchmark", why="time").cap("x1", 0.1)
+
+
+def _seconds(work: Callable[[], object]) -> float:
     found = []
     for _ in range(3):  # the shortest one counts, because other processes may use the machine
         start = time.perf_counter()
-        model.certify(**statement)
+        work()
         found.append(time.perf_counter() - start)
     return min(found)
 

@@ -15,9 +15,10 @@ from nae.certificates.slots import SlotRows, contributions
 
 __all__ = ["Found", "farthest"]
 
-_BUDGET = 2e7  # experts and weights that a search computes for its random rows, and again for those it climbs from
+_BUDGET = 1e7  # experts and weights that a search computes for its random rows, and again for those it climbs from
 _STARTS = 2
 _CLIMBED = 12  # features whose contribution is searched for, beside the score: those that may change most
+_TRIED = 24  # features that take their best slot, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +47,20 @@ def farthest(changes: Changes, *, seed: int = 0) -> tuple[Found, tuple[Found, ..
     n_rows = int(np.clip(_BUDGET / per_row, 64, 2048))
     rows = np.stack([random.choice(own, n_rows) for own in changes.first.reachable], axis=1)
     old, new = (contributions(tables, rows) for tables in (changes.first, changes.second))
-    order = random.permutation(model.n_features)
-    bounds = np.abs(changes.of_features).max(axis=1)
-    climbed = set(np.argsort(-bounds, kind="stable")[:_CLIMBED].tolist())
-    budget = _BUDGET * model.n_features / per_row / _STARTS  # rows, of one target each
-    score = _Search.of(changes, None, order)
-    features = tuple(
-        _Search.of(changes, i, order).best(rows, new[:, i] - old[:, i], budget / len(climbed) if i in climbed else 0.0)
-        for i in range(model.n_features)
-    )
+    order = np.argsort(-np.abs(changes.of_features).max(axis=1), kind="stable")
+    climbed = set(order[:_CLIMBED].tolist())
+    budget = _BUDGET / per_row / _STARTS
+    features = []
+    for i in range(model.n_features):
+        at = int(np.abs(new[:, i] - old[:, i]).argmax())
+        found = Found(rows[at], float(old[at, i]), float(new[at, i]))
+        if i in climbed:
+            share = budget * model.n_features / len(climbed)  # in rows of one target each
+            tried = np.array([i, *order[order != i]])  # its own value moves it most
+            found = _Search.of(changes, i, tried).best(rows, new[:, i] - old[:, i], share)
+        features.append(found)
     moved = new.sum(axis=1) - old.sum(axis=1) + changes.of_intercept
-    return score.best(rows, moved, budget / model.n_features), features
+    return _Search.of(changes, None, order).best(rows, moved, budget), tuple(features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +86,7 @@ class _Search:
 
     def best(self, rows: IntArray, moved: Array, n_rows: float) -> Found:
         """Return the best row that is reached from those of the rows whose values moved most, up or down."""
-        starts = np.argsort(-np.abs(moved), kind="stable")[: _STARTS if n_rows else 1]
+        starts = np.argsort(-np.abs(moved), kind="stable")[:_STARTS]
         ends = np.stack([self._climb(rows[at], abs(float(moved[at])), n_rows) for at in starts])
         old, new = self._values(ends, self.old.hidden(ends), self.new.hidden(ends))
         at = int(np.abs(new - old).argmax())
@@ -100,11 +104,13 @@ class _Search:
         """Return the row after every feature in turn has taken its best slot, until nothing helps or rows run out."""
         while n_left > 0:
             before = size
-            n_left -= sum(map(len, self.options))
             hidden = tuple(one.hidden(row[None])[0] for one in (self.old, self.new))
-            for i in self.order:
+            for number, i in enumerate(self.order):
+                if n_left <= 0 and number >= _TRIED:
+                    break
                 rows, old = self.old.moved(row, hidden[0], int(i), self.options[i])
                 new = self.new.moved(row, hidden[1], int(i), self.options[i])[1]
+                n_left -= len(rows)
                 first, second = self._values(rows, old, new)
                 gaps = np.abs(second - first)
                 at = int(gaps.argmax())

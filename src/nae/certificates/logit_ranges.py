@@ -8,7 +8,7 @@ Shapes: T slots, K experts, F features, H gate width, M members; n pairs of neig
 """
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 
@@ -105,51 +105,58 @@ def logit_ranges(first: Tables, second: Tables) -> tuple[LogitRange, LogitRange,
     if is_paired and isinstance(old, Hidden) and isinstance(new, Hidden):
         gates = [model.gate for model in models]
         if gates[0].terms.shape == gates[1].terms.shape:
-            change = _sums(first, gates[1].terms - gates[0].terms, gates[1].bias - gates[0].bias)
+            change = _sums(first, gates[1].terms.astype(np.float64) - gates[0].terms, gates[1].bias - gates[0].bias)
             return old, new, HiddenChange(old, new, change)
     return old, new, None
 
 
 def _linear(first: Tables, second: Tables, *, is_paired: bool) -> tuple[Sums, Sums, Sums | None]:
     """Return the logits of two gates without ReLU, and their change."""
-    found = [_Collected.of(one.model, _bias(one.model)) for one in (first, second)]
-    if is_paired:
-        found.append(_Collected.of(first.model, _bias(second.model) - _bias(first.model)))
+    one, other = first.model, second.model
+    old, new = _started(one, _bias(one)), _started(other, _bias(other))
+    moved = _started(one, _bias(other) - _bias(one)) if is_paired else None
+    is_alike = is_paired and one.gate.kind == other.gate.kind and np.array_equal(_mix(one), _mix(other))
     for i, reached in enumerate(first.reachable):
-        slots = np.arange(first.model.schema.slots(i).start, first.model.schema.slots(i).stop)
-        old, new = (_logit_terms(one.model, slots, i) for one in (first, second))
-        for collected, terms in zip(found, [old, new, *([new - old] if is_paired else [])], strict=True):
-            collected.add(i, slots, terms, reached - slots[0])
-    old_sums, new_sums, *change = (one.sums for one in found)
-    return old_sums, new_sums, change[0] if change else None
+        slots = np.arange(one.schema.slots(i).start, one.schema.slots(i).stop)
+        place = (i, slots, reached - slots[0])
+        terms = _logit_terms(one, slots, i)
+        if is_alike and np.array_equal(one.gate.terms[slots], other.gate.terms[slots]):
+            _add([old, new], terms, *place)
+            continue
+        others = _logit_terms(other, slots, i)
+        _add([old], terms, *place)
+        _add([new], others, *place)
+        if moved is not None:
+            _add([moved], others - terms, *place)
+    return old, new, moved
 
 
-@dataclass(frozen=True, eq=False)
-class _Collected:
-    """Sums that are being added up."""
+def _started(model: TableModel, bias: Array) -> Sums:
+    """Return the sums of a bias (K, F, M) alone."""
+    own = np.zeros((model.schema.n_slots, model.n_experts, model.n_members))
+    centred = _centred(bias, axis=0).transpose(1, 0, 2)
+    return Sums(own, (centred.copy(), centred.copy()))
 
-    sums: Sums
 
-    @classmethod
-    def of(cls, model: TableModel, bias: Array) -> Self:
-        """Return the sums of a bias (K, F, M) alone."""
-        own = np.empty((model.schema.n_slots, model.n_experts, model.n_members))
-        centred = _centred(bias, axis=0).transpose(1, 0, 2)
-        return cls(Sums(own, (centred.copy(), centred.copy())))
+def _add(sums: list[Sums], terms: Array, feature: int, slots: IntArray, reached: IntArray) -> None:
+    """Add the terms (n, K, F, M) of a feature, at its slots, to one or more sums."""
+    terms = _centred(terms, axis=1)
+    is_other = (np.arange(terms.shape[2]) != feature)[:, None, None]
+    lowest, highest = (is_other * extreme(terms[reached], axis=0).transpose(1, 0, 2) for extreme in (np.min, np.max))
+    for one in sums:
+        one.terms[slots] = terms[:, :, feature]
+        least, most = one.rest
+        least += lowest
+        most += highest
 
-    def add(self, feature: int, slots: IntArray, terms: Array, reached: IntArray) -> None:
-        """Add the terms (n, K, F, M) of a feature, at its slots."""
-        terms = _centred(terms, axis=1)
-        self.sums.terms[slots] = terms[:, :, feature]
-        is_other = (np.arange(terms.shape[2]) != feature)[:, None, None]
-        least, most = self.sums.rest
-        least += is_other * terms[reached].min(axis=0).transpose(1, 0, 2)
-        most += is_other * terms[reached].max(axis=0).transpose(1, 0, 2)
+
+def _mix(model: TableModel) -> Array:
+    return np.zeros(0) if model.gate.mix is None else model.gate.mix
 
 
 def _logit_terms(model: TableModel, slots: IntArray, feature: int) -> Array:
     """Return what a feature adds to all logits at its slots, (n, K, F, M)."""
-    gate, terms = model.gate, model.gate.terms[slots]
+    gate, terms = model.gate, model.gate.terms[slots].astype(np.float64)
     shape = (len(slots), model.n_experts, model.n_features, model.n_members)
     if not gate.sums_features:
         out = np.zeros(shape)
@@ -174,7 +181,9 @@ def _hidden(tables: Tables) -> Hidden:
         raise TypeError(f"A {gate.kind} gate has no matrix.")
     mix = gate.mix.reshape(model.n_members, -1, model.n_experts, model.n_features)
     bias = gate.mix_bias.reshape(model.n_experts, model.n_features, model.n_members)
-    return Hidden(_sums(tables, gate.terms, gate.bias), _centred(mix, axis=2), _centred(bias, axis=0))
+    return Hidden(
+        _sums(tables, gate.terms.astype(np.float64), gate.bias), _centred(mix, axis=2), _centred(bias, axis=0)
+    )
 
 
 def _sums(tables: Tables, terms: Array, bias: Array) -> Sums:

@@ -22,9 +22,10 @@ __all__ = ["alike", "merge"]
 
 
 def merge(first: TableModel, second: TableModel) -> tuple[TableModel, TableModel]:
-    """Return both models in double precision, with the features and outputs of the first, over one schema.
+    """Return both models over one schema, with the features and outputs of the first.
 
-    Models that answer different questions are an error: other features, other kinds, another link, other classes.
+    All tables are in double precision, but for gate terms that are read off at slots alone. Models that answer
+    different questions are an error: other features, other kinds, another link, other classes.
     """
     second = alike(first, second)
     order = [second.schema.index(name) for name in first.feature_names]
@@ -144,15 +145,23 @@ def _read_off(model: TableModel, columns: list[AnyArray], order: list[int], sche
 
 
 def _at(table: Array, cells: Cells) -> Array:
+    """Return a table at cells of one feature each, in double precision; between slots, numbers are not rounded."""
     return interpolate(table.astype(np.float64), cells)[:, 0]
+
+
+def _terms_at(terms: Array, cells: Cells) -> Array:
+    """Return gate terms at cells. On slots alone they keep their type: they are the largest array by far."""
+    return _at(terms, cells) if cells.fraction.any() else terms[cells.slot[:, 0]]
 
 
 def _read_gate(model: TableModel, cells: Cells, order: IntArray) -> GateTables:
     """Return the gate at other slots, with the logits of the features in an order."""
     gate = model.gate
     logits = (np.arange(model.n_experts)[:, None] * model.n_features + order).ravel()  # ordered (expert, feature)
-    terms, bias = _at(gate.terms, cells), gate.bias.astype(np.float64)
+    terms, bias = _terms_at(gate.terms, cells), gate.bias.astype(np.float64)
     if gate.mix is not None and gate.mix_bias is not None:
         mix, mix_bias = gate.mix.astype(np.float64), gate.mix_bias.astype(np.float64)
         return GateTables(gate.kind, terms, bias, mix[:, :, logits], mix_bias[logits])
-    return GateTables(gate.kind, terms[:, logits] if gate.sums_features else terms, bias[logits])
+    if gate.sums_features and (np.diff(order) != 1).any():
+        terms = terms[:, logits]
+    return GateTables(gate.kind, terms, bias[logits])
