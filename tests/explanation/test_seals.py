@@ -67,6 +67,7 @@ def test_a_promise_that_is_broken_or_unknown_is_said() -> None:
     model = monotone_model(np.random.default_rng(0), gate="additive")
     broken = find_seals(model.with_training(constraints={"monotone": {"income": "-"}}), range(3))
     assert broken.promises[0].verdict == "refuted"
+    assert find_seals(model.with_training(constraints={"max_effect": {"town": 1e-3}}), [2]).limits[0].promised is None
     assert kinds_of(broken)["increasing"] == ("income",)
     unknown = find_seals(model.with_training(constraints={"fair": ["town"]}), range(3))
     assert unknown.promises == ()

@@ -32,7 +32,7 @@ class Limit:
     feature: str
     output: str
     effect: float
-    promised: float | None  # the cap that the fit was made to keep
+    promised: float | None  # the cap that the fit was made to keep, if it is proven
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,10 @@ def find_seals(model: TableModel, features: Iterable[int]) -> Seals:
     chosen = list(features)
     names = model.outputs if len(model.classes) <= 2 else ()
     tables = [tables_of(model, unit) for unit in np.eye(model.n_outputs)]
-    caps = model.training.constraints.get("max_effect", {}) if model.training.constraints and not note else {}
+    caps = {one.feature: one.limit for one in promises.certificates if one.kind == "max effect"}
+    for one in promises.certificates:
+        if one.kind == "max effect" and one.verdict != PROVEN:
+            caps.pop(one.feature, None)
     limits = [
         Limit(model.feature_names[i], name, one.effect(i), caps.get(model.feature_names[i]))
         for name, one in zip(names, tables, strict=False)
