@@ -20,6 +20,7 @@ from nae.explanation.statistics import remember
 from nae.links import link_named
 from nae.network import START, Forms, Network, Roughness, draw_network
 from nae.tables.model import TableModel
+from nae.tables.working import working_threads
 from nae.training import History, Job, train
 from nae.training.assemble import Scale, assemble, padded_slots
 from nae.training.checkpoint import Checkpoints
@@ -77,7 +78,7 @@ def fit_model(prepared: Prepared, run: Run) -> Fitted:
     del engine, job  # an engine holds the rows once more
     if is_constant:
         history.stopped = "the target is constant"
-    with one_blas_thread():
+    with one_blas_thread(), working_threads(n_threads):
         model = _tabulate(network, prepared)
     is_exact = network.encoder.has_exact_tables
     error = 0.0 if is_exact else _table_error(network, replace(model, clamps=None), prepared.cells, task.scale)

@@ -15,12 +15,13 @@ from nae.estimators.path import PathPoint, Train, fit_path
 from nae.estimators.prepared import Prepared, prepare_table
 from nae.estimators.reading import Expected, read_callbacks
 from nae.estimators.smoothing import fit_smoothest
-from nae.estimators.threads import one_blas_thread
+from nae.estimators.threads import one_blas_thread, read_threads
 from nae.parameters import Parameters
 from nae.scanning.scan import Scan
 from nae.tables.model import TableModel
 from nae.tables.promises import mirrored_promises
 from nae.tables.summary import AdditivityEntry, TrainingSummary
+from nae.tables.working import working_threads
 from nae.training import History
 from nae.training.balance import balance
 from nae.training.checkpoint import Checkpoints
@@ -73,7 +74,7 @@ def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
     """Train on prepared rows, and make of the tables the model that is kept."""
     task, parameters = prepared.task, given.parameters
     fitted, path, smoothness = _train(prepared, run, train, parameters)
-    with one_blas_thread():
+    with one_blas_thread(), working_threads(read_threads(run.n_jobs)):
         balanced = balance(
             fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
         )

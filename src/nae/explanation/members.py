@@ -16,14 +16,17 @@ def member_contributions(model: TableModel, cells: Cells) -> Array:
     Clamps hold for the mean over the members.
     """
     out = np.empty((len(cells), model.n_features, model.n_outputs, model.n_members))
-    for rows, part in model.iterate(cells):
-        experts = interpolate(model.experts, part)  # (B, F, K, O, M)
-        if model.n_experts == 1:
-            out[rows] = experts[:, :, 0]
-        else:
-            weights = model.routing.weights(model.gate.logits(part))
-            out[rows] = np.einsum("bfkom,bkfm->bfom", experts, weights)
+    for rows, _, values in model.each(cells, lambda part: _of_members(model, part)):
+        out[rows] = values
     return out
+
+
+def _of_members(model: TableModel, cells: Cells) -> Array:
+    experts = interpolate(model.experts, cells)  # (B, F, K, O, M)
+    if model.n_experts == 1:
+        return np.asarray(experts[:, :, 0])
+    weights = model.routing.weights(model.gate.logits(cells))
+    return np.asarray(np.einsum("bfkom,bkfm->bfom", experts, weights))
 
 
 def agreement(values: Array, weights: Array) -> Array:

@@ -15,6 +15,7 @@ from nae.explanation.reference import MeanGate, has_context, mean_terms
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 from nae.tables.statistics import Statistics, slot_quantiles, slot_weights
+from nae.tables.working import in_turn
 
 __all__ = ["gather_statistics", "remember", "with_statistics"]
 
@@ -98,12 +99,17 @@ def _moments(gate: MeanGate, cells: Cells, weights: Array, mean: Array) -> tuple
     """
     shape = (gate.model.n_features, gate.model.n_features, gate.model.n_outputs)
     raw_square, along, square = np.zeros(shape), np.zeros(shape), np.zeros((shape[0], 1, shape[2]))
-    for rows, part in row_chunks(gate.model, cells):
+
+    def sums(chunk: tuple[slice, Cells]) -> tuple[Array, ...]:
+        rows, part = chunk
         raw, _, reference = raw_parts(gate, part)
         gap = (interpolate(mean, part) - reference)[:, :, None]  # (B, F, 1, O)
-        raw_square += np.tensordot(weights[rows], raw**2, axes=1)
-        along += np.tensordot(weights[rows], raw * gap, axes=1)
-        square += np.tensordot(weights[rows], gap**2, axes=1)
+        return tuple(np.tensordot(weights[rows], each, axes=1) for each in (raw**2, raw * gap, gap**2))
+
+    for squares, products, gaps in in_turn(sums, row_chunks(gate.model, cells)):
+        raw_square += squares
+        along += products
+        square += gaps
     return raw_square / weights.sum(), along / weights.sum(), square / weights.sum()
 
 

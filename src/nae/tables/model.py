@@ -1,10 +1,10 @@
 """TableModel: a fitted model as numpy tables. Predictions, explanations and bounds all read the same few arrays."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,11 +25,14 @@ from nae.tables.lookup import interpolate
 from nae.tables.routing import Routing
 from nae.tables.statistics import Statistics
 from nae.tables.summary import TrainingSummary
+from nae.tables.working import in_turn
 
 if TYPE_CHECKING:
     from nae.tables.kernel import Kernel
 
 __all__ = ["TableModel"]
+
+Result = TypeVar("Result")
 
 _CHUNK = 200_000  # numbers in a chunk of rows; about as many fit into the cache of a core
 
@@ -170,8 +173,8 @@ class TableModel(Explains):
             score = self.kernel.evaluate(cells).score
         else:
             score = np.empty((len(cells), self.n_outputs))
-            for rows, part in self.iterate(cells):
-                score[rows] = self.contribute(part).sum(axis=1, dtype=np.float64)
+            for rows, _, values in self.each(cells, self.contribute):
+                score[rows] = values.sum(axis=1, dtype=np.float64)
             score += self.intercept
         if offset is None:
             return self._squeeze(score)
@@ -222,13 +225,8 @@ class TableModel(Explains):
         shape = (len(cells), self.n_features, self.n_outputs)
         values, lower, upper = np.empty(shape), np.empty(shape), np.empty(shape)
         kept: list[tuple[Array, Array]] = []
-        for rows, part in self.iterate(cells):
-            values[rows], experts, routing = self._contribute(part)
-            by_expert = np.ascontiguousarray(
-                experts.transpose(2, 0, 1, 3, 4)
-            )  # numpy reduces the first axis much faster
-            least, most = self.routing.bounds(by_expert, axis=0)  # (B, F, O, M)
-            lower[rows], upper[rows] = (self.clip(bound.mean(axis=-1), part) for bound in (least, most))
+        for rows, _, (own, ends, experts, routing) in self.each(cells, self._contribute_within):
+            values[rows], (lower[rows], upper[rows]) = own, ends
             if with_experts:
                 kept.append((experts.transpose(0, 1, 4, 2, 3), routing.transpose(0, 1, 3, 2)))
         # The mean of equal numbers may differ from them in the last digit. Then the bound moves, not the contribution.
@@ -308,6 +306,13 @@ class TableModel(Explains):
         values /= self.n_members
         return self.clip(values, cells), experts, routing
 
+    def _contribute_within(self, cells: Cells) -> tuple[Array, list[Array], Array, Array]:
+        """Return contributions, their lower and upper bounds, experts and weights."""
+        values, experts, routing = self._contribute(cells)
+        by_expert = np.ascontiguousarray(experts.transpose(2, 0, 1, 3, 4))  # numpy reduces the first axis much faster
+        bounds = self.routing.bounds(by_expert, axis=0)  # (B, F, O, M)
+        return values, [self.clip(bound.mean(axis=-1), cells) for bound in bounds], experts, routing
+
     def clip(self, values: Array, cells: Cells) -> Array:
         """Return contributions or their bounds, (row, feature, output), within the clamps; as they are without any."""
         return np.asarray(values) if self.clamps is None else self.clamps.clip(values, cells)
@@ -315,6 +320,10 @@ class TableModel(Explains):
     def contribute(self, cells: Cells) -> Array:
         """Return the contributions of a few rows, (row, feature, output), computed all at once."""
         return self._contribute(cells)[0]
+
+    def each(self, cells: Cells, work: Callable[[Cells], Result]) -> Iterator[tuple[slice, Cells, Result]]:
+        """Yield the rows in chunks that need a bounded amount of memory, with what ``work`` makes of each."""
+        return in_turn(lambda chunk: (*chunk, work(chunk[1])), self.iterate(cells))
 
     def iterate(self, cells: Cells) -> Iterator[tuple[slice, Cells]]:
         """Yield the rows in chunks that need a bounded amount of memory."""

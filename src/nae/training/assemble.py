@@ -112,8 +112,7 @@ def _centre(model: TableModel, cells: Cells, weights: Array, guards: Guards | No
     """
     positions = None if guards is None or model.n_experts == 1 else Positions(model)
     total = np.zeros((model.n_features, model.n_outputs))
-    for rows, part in model.iterate(cells):
-        values = model.contribute(part)
+    for rows, part, values in model.each(cells, model.contribute):
         total += np.tensordot(weights[rows], values, axes=1)
         if positions is not None:
             positions.add(part, values, weights[rows])
