@@ -11,6 +11,7 @@ SUBCOMMANDS = {
     "scores": "benchmarks.guarantees.scores",
     "forms": "benchmarks.guarantees.forms",
     "quantiles": "benchmarks.guarantees.quantiles",
+    "ranges": "benchmarks.guarantees.ranges",
 }
 
 
