@@ -16,7 +16,7 @@ def test_ranges_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = pd.DataFrame(np.random.default_rng(1).uniform(size=(8, 3)), columns=list("abc"))
     found = ranges.measure(model, rows, ("a", "b"))
     assert found.n_outside == 0
-    assert 0 < found.reached <= found.widths[256] <= found.widths[16] <= found.widths[1]
+    assert 0 < found.reached <= found.widths[128] <= found.widths[8] <= found.widths[1]
     assert "| a, b |" in ranges.render([found], 8)
 
 

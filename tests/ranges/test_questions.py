@@ -56,7 +56,7 @@ def test_answers_are_weighted_by_the_training_rows(model: TableModel) -> None:
         assert one.expected <= one.worst <= plain.width + 1e-9
     widths = [
         float(
-            gated.predict_range({"known": 0.5, "large": None, "middle": level}, unknown=["small"], budget=32).width[0]
+            gated.predict_range({"known": 0.5, "large": None, "middle": level}, unknown=["small"], budget=16).width[0]
         )
         for level in ("a", "b", "c")
     ]

@@ -28,8 +28,11 @@ def range_(
     ] = None,
     within: WithinOption = None,
     budget: Annotated[
-        int, typer.Option(help="Boxes per row, into which unknown values are divided: more are narrower, and slower.")
-    ] = 64,
+        int,
+        typer.Option(
+            help="Boxes per row and end, into which unknown values are divided: more are narrower, and slower."
+        ),
+    ] = 32,
     ask: Annotated[
         int | None,
         typer.Option("--ask", help="Print which unknown feature to ask for next, for one row, counted from 1."),

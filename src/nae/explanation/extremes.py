@@ -113,7 +113,11 @@ def extremes(
         budget = int(np.clip(_WORK // (model.n_experts * model.n_features * model.n_members), 64, 4096))
     found: list[Extreme] = []
     for score in _scores(model, output):
-        found += _both(model, score, ordered, within or {}, check_budget(budget))
+        tables = tables_of(model, score.direction)
+        found += [
+            _extreme(model, score, tables, ordered, within or {}, budget=check_budget(budget), sign=sign)
+            for sign in (-1, 1)
+        ]
     return Extremes(model.feature_names, tuple(found))
 
 
@@ -126,28 +130,32 @@ def _scores(model: TableModel, output: str | None) -> list[ScoreOf]:
     return scores_of(model, output, is_score=True)
 
 
-def _both(
-    model: TableModel, score: ScoreOf, domains: Sequence[Domain], within: Mapping[str, Any], budget: int
-) -> list[Extreme]:
-    """Return the smallest and the largest value of one score."""
-    tables = tables_of(model, score.direction)
+def _extreme(
+    model: TableModel,
+    score: ScoreOf,
+    tables: Tables,
+    domains: Sequence[Domain],
+    within: Mapping[str, Any],
+    *,
+    budget: int,
+    sign: int,
+) -> Extreme:
+    """Return the largest (``sign`` 1) or the smallest value of one score."""
     margin = 2 * tables.rounding
-    problem = Problem.of(tables, row_at(domains, np.zeros(len(domains), dtype=np.int64)), domains)
-    boxes = Boxes.of(problem, budget)
-    starts = _random_rows(domains)
-    rows = [_climbed(tables, starts, domains, sign) for sign in (-1, 1)]
-    boxes.reach(*(value for _, value in rows))
-    boxes.halve(tables.tolerance + margin)
-    refined = [line.domain for line in problem.lines]
-    found = []
-    for side, sign, end, (row, _) in zip(("smallest", "largest"), (-1, 1), boxes.ends, rows, strict=True):
-        again = [row, *(row_at(refined, vertices) for vertices in boxes.best_vertices(sign, _N_STARTS))]
-        best, _ = _climbed(tables, again, refined, sign)
-        values = _values(model, best, within)
-        reached = float(np.ravel(_score_of(model, values) @ score.direction)[0])
-        bound = float(end[0]) + sign * margin
-        found.append(Extreme(side, score.title, values, reached, bound))
-    return found
+    row, reached = _climbed(tables, _random_rows(domains), domains, sign)
+    boxes = Boxes.of(Problem.of(tables, row, domains, sign=sign), budget)
+    boxes.halve(sign * reached + tables.tolerance + margin)
+    refined = [line.domain for line in boxes.problem.lines]
+    near = [row_at(refined, vertices) for vertices in boxes.best_vertices(_N_STARTS)]
+    best, _ = _climbed(tables, [row, *near], refined, sign)
+    values = _values(model, best, within)
+    return Extreme(
+        side="largest" if sign > 0 else "smallest",
+        output=score.title,
+        values=values,
+        score=float(np.ravel(_score_of(model, values) @ score.direction)[0]),
+        bound=sign * float(boxes.highest[0] + margin),
+    )
 
 
 def _random_rows(domains: Sequence[Domain]) -> list[Cells]:

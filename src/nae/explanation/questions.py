@@ -75,7 +75,7 @@ def next_question(
     *,
     unknown: Any = None,
     within: Mapping[str, Any] | None = None,
-    budget: int = 32,
+    budget: int = 16,
 ) -> Questions:
     """Return the unknown features in order; see :meth:`nae.tables.explains.Explains.next_question`."""
     names = _unknown_names(model, row, within) if unknown is None else unknown

@@ -21,7 +21,7 @@ from nae.tables.model import TableModel
 
 __all__ = ["BUDGET", "OpenRows", "PredictionRange", "check_budget", "predict_range"]
 
-BUDGET = 64  # boxes per row and score
+BUDGET = 32  # boxes per row and end of the range
 _MOST_CLASSES = 6  # up to so many, the log-odds of every pair are bounded on their own
 _PLACES = 2**22  # numbers that are kept for the rows of one search
 
@@ -122,15 +122,16 @@ class OpenRows:
     def ends(self, tables: Tables) -> tuple[Array, Array]:
         """Return the proven bounds of the rows' scores, (row,) each, widened by what rounding may change."""
         model, margin = self.model, 2 * tables.rounding  # that of the model, and that of the bounds
-        kept = model.n_experts * model.n_features * model.n_members + self.budget * (len(self.domains) + 2)
+        kept = model.n_experts * model.n_features * model.n_members + self.budget * (len(self.domains) + 1)
         step = max(1, _PLACES // kept)
-        lower, upper = np.empty(len(self.cells)), np.empty(len(self.cells))
-        for start in range(0, len(self.cells), step):
-            rows = slice(start, start + step)
-            boxes = Boxes.of(Problem.of(tables, self.cells.take(rows), self.domains), self.budget)
-            lower[rows], upper[rows] = boxes.halve(tables.tolerance + margin).ends
+        found = np.empty((2, len(self.cells)))
+        for end, sign in zip(found, (-1, 1), strict=True):
+            for start in range(0, len(self.cells), step):
+                rows = slice(start, start + step)
+                problem = Problem.of(tables, self.cells.take(rows), self.domains, sign=sign)
+                end[rows] = sign * (Boxes.of(problem, self.budget).halve().highest + margin)
         moved = self.offset @ tables.direction
-        return lower - margin + moved, upper + margin + moved
+        return found[0] + moved, found[1] + moved
 
     def log_odds(self, lower: Array, upper: Array) -> LogOdds:
         """Return the log-odds of every pair of classes, given bounds of the scores (row, output)."""

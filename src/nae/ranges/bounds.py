@@ -1,4 +1,4 @@
-"""Bounds of the score within boxes: one node per domain.
+"""Upper bounds of the score within boxes: one node per domain. A lower bound is that of the negative score.
 
 Within a box every logit lies in an interval, and so does every weight. A feature without a domain contributes at most
 the largest mean of its experts that such weights allow. For a feature with a domain there are two bounds: the same with
@@ -15,39 +15,33 @@ import numpy as np
 
 from nae._typing import Array, BoolArray, IntArray
 from nae.ranges.domains import Domain
-from nae.ranges.mixing import anchor, largest, limits, smallest
-from nae.ranges.problem import Output, Own, Problem
+from nae.ranges.mixing import anchor, largest, limits
+from nae.ranges.problem import Mixed, Own, Problem
 
 __all__ = ["bound"]
 
-_CHUNK = 2**17  # logits that are computed at once
+_CHUNK = 2**16  # logits that are computed at once
+_NEAR = 0.6  # of all weight; where less is certain, fixed shares say nothing
 
 
 @dataclass(frozen=True, eq=False)
 class _Mixtures:
-    """What weights allow in boxes, per output: sums over the features without a domain, and each one with a domain."""
+    """What weights allow in boxes."""
 
-    lower: Array  # (n, output)
-    upper: Array
-    own_lower: Array  # (n, output, domain)
-    own_upper: Array
+    known: Array  # (n, output), the sum over the features without a domain
+    own: Array  # (n, output, domain)
     share: Array  # (n, domain, K * M), fixed weights
-    moved: Array  # (n, domain, M), how much of the whole other weights give to other experts
+    moved: Array  # (n, domain, M), the part of the whole that other weights give to other experts; 2 for no shares
 
 
-def bound(problem: Problem, rows: IntArray, nodes: IntArray) -> tuple[Array, Array]:
-    """Return the lower and upper bounds of boxes: the row of each, and its nodes (n, domain)."""
+def bound(problem: Problem, rows: IntArray, nodes: IntArray) -> Array:
+    """Return upper bounds of the score in boxes: the row of each, and its nodes (n, domain)."""
     found = _all_mixtures(problem, rows, nodes)
-    lower, upper = (np.full(len(rows), problem.start) for _ in range(2))
+    total = problem.start + found.known.sum(axis=1)
     for o, output in enumerate(problem.outputs):
-        low, up = found.lower[:, o], found.upper[:, o]
         for d, (line, own) in enumerate(zip(problem.lines, output.own, strict=True)):
-            ends = _own_bounds(line.domain, own, nodes[:, d], found, (o, d))
-            low, up = low + ends[0], up + ends[1]
-        low, up = output.factor * low, output.factor * up
-        lower += np.minimum(low, up)
-        upper += np.maximum(low, up)
-    return lower, upper
+            total += _own_bound(line.domain, own, nodes[:, d], found, (o, d))
+    return np.asarray(total)
 
 
 def _all_mixtures(problem: Problem, rows: IntArray, nodes: IntArray) -> _Mixtures:
@@ -59,78 +53,63 @@ def _all_mixtures(problem: Problem, rows: IntArray, nodes: IntArray) -> _Mixture
 
 
 def _mixtures(problem: Problem, rows: IntArray, nodes: IntArray) -> _Mixtures:
-    routing, n = problem.model.routing, len(rows)
-    weights = limits(routing, *problem.logits(rows, nodes))  # (n, K, F, M) each
+    weights = limits(problem.model.routing, *problem.logits(rows, nodes))  # (K, n, F * M) each
     known, own = [], []
     for output in problem.outputs:
-        mixed = output.known.take(rows)
-        least, most = (mixed.read(part) for part in weights)
-        ends = smallest(routing, least, most, mixed.experts), largest(routing, least, most, mixed.experts)
-        known.append([_clamped_sum(end, output, rows, problem.gate.shape[2]) for end in ends])
-        own.append([_own_ends(problem, one, weights, node) for one, node in zip(output.own, nodes.T, strict=True)])
-    anchors = [anchor(*(part[:, :, feature] for part in weights)) for feature in problem.varying]
-    lower, upper = np.array(known).transpose(1, 2, 0)
-    own_lower, own_upper = np.array(own).transpose(2, 3, 0, 1)
+        mean = _means(problem, output.known.take(rows), weights)
+        known.append(output.clamp.take(rows).clip(mean).sum(axis=1))
+        experts = [one.most.take(node) for one, node in zip(output.own, nodes.T, strict=True)]
+        own.append([_means(problem, mixed, weights)[:, 0] for mixed in experts])
+    anchors = [_anchor(weights, problem, feature) for feature in problem.varying]
     share, moved = (np.stack(parts, axis=1) for parts in zip(*anchors, strict=True))
-    return _Mixtures(lower, upper, own_lower, own_upper, share.reshape(n, len(anchors), -1), moved)
+    return _Mixtures(np.stack(known, axis=1), np.array(own).transpose(2, 0, 1), share, moved)
 
 
-def _clamped_sum(values: Array, output: Output, rows: IntArray, n_members: int) -> Array:
-    """Return the sum over the features of contributions (n, feature * M), within their clamps."""
-    mean = values.reshape(len(rows), -1, n_members).mean(axis=-1)
-    return np.asarray(output.clamp.take(rows).clip(mean).sum(axis=1))
+def _anchor(weights: tuple[Array, Array], problem: Problem, feature: int) -> tuple[Array, Array]:
+    """Return the shares (n, K * M) of a feature's experts, and what other weights change, (n, M); 2 for no shares."""
+    n_members, n = problem.model.n_members, weights[0].shape[1]
+    least, most = (part[:, :, feature * n_members : (feature + 1) * n_members] for part in weights)
+    some = np.flatnonzero((least.sum(axis=0) / most.sum(axis=0)).mean(axis=-1) > _NEAR)
+    share, moved = np.zeros((n, len(least), n_members)), np.full((n, n_members), 2.0)
+    found, moved[some] = anchor(least[:, some], most[:, some])
+    share[some] = found.swapaxes(0, 1)
+    return share.reshape(n, -1), moved
 
 
-def _own_ends(problem: Problem, own: Own, weights: tuple[Array, Array], node: IntArray) -> tuple[Array, Array]:
-    """Return the mean over the members of the least and the largest mean of experts within a node, (n,) each."""
-    low, up = own.least.take(node), own.most.take(node)
-    least = smallest(problem.model.routing, low.read(weights[0]), low.read(weights[1]), low.experts)
-    most = largest(problem.model.routing, up.read(weights[0]), up.read(weights[1]), up.experts)
-    return least.mean(axis=-1), most.mean(axis=-1)
+def _means(problem: Problem, mixed: Mixed, weights: tuple[Array, Array]) -> Array:
+    """Return the mean over the members of the largest means of experts, (n, feature)."""
+    found = largest(problem.model.routing, mixed.read(weights[0]), mixed.read(weights[1]), mixed.experts)
+    n_members = problem.model.n_members
+    return np.asarray(found.reshape(len(found), found.shape[1] // n_members, n_members).mean(axis=-1))
 
 
-def _own_bounds(
-    domain: Domain, own: Own, nodes: IntArray, found: _Mixtures, at: tuple[int, int]
-) -> tuple[Array, Array]:
-    """Return the least and the largest contribution of a feature with a domain, (n,) each."""
-    low, up = found.own_lower[:, *at], found.own_upper[:, *at]
-    slack = (found.moved[:, at[1]] * own.room[nodes]).mean(axis=-1)
-    helps = np.flatnonzero(2 * slack <= up - low)
-    low, up = own.lowest.take(nodes).clip(low), own.highest.take(nodes).clip(up)
-    share = found.share[:, at[1]]
-    for start, stop, some in _homes(domain, nodes, helps):
-        mean = share[some] @ own.curve[start:stop].T
-        part = _Part(domain, nodes[some], start, stop)
+def _own_bound(domain: Domain, own: Own, nodes: IntArray, found: _Mixtures, at: tuple[int, int]) -> Array:
+    """Return the largest contribution of a feature with a domain, (n,)."""
+    best = own.highest.take(nodes).clip(found.own[:, *at])
+    share, moved = found.share[:, at[1]], found.moved[:, at[1]]
+    slack = (moved * own.room[nodes]).mean(axis=-1)
+    helps = (moved <= 1.0).all(axis=-1) & (slack < own.span[nodes])
+    for start, stop, some in _homes(domain, nodes, np.flatnonzero(helps)):
+        mean = share[some] @ own.curve[:, start:stop] + slack[some, None]
         lower, upper = own.clamp.lower[start:stop], own.clamp.upper[start:stop]
-        up[some] = np.minimum(up[some], part.peak(np.maximum(mean + slack[some, None], lower), upper))
-        low[some] = np.maximum(low[some], -part.peak(np.maximum(slack[some, None] - mean, -upper), -lower))
-    return low, up
+        peak = _peak(np.maximum(mean, lower), upper, _has(domain, nodes[some], start, stop))
+        best[some] = np.minimum(best[some], peak)
+    return best
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The vertices of some nodes among those from ``start`` to ``stop``."""
+def _peak(one: Array, other: Array, has: tuple[BoolArray, BoolArray]) -> Array:
+    """Return the largest minimum, at some vertices and lines, of two functions that are convex between vertices."""
+    vertex, line = has
+    best = np.where(vertex, np.minimum(one, other), -np.inf).max(axis=1)
+    ends = (np.maximum(part[..., 1:], part[..., :-1]) for part in (one, other))
+    return np.asarray(np.maximum(best, np.where(line, np.minimum(*ends), -np.inf).max(axis=1, initial=-np.inf)))
 
-    domain: Domain
-    nodes: IntArray
-    start: int
-    stop: int
 
-    @property
-    def _has(self) -> tuple[BoolArray, BoolArray]:
-        """Which vertices, and which lines between two of them, every node has."""
-        at = np.arange(self.start, self.stop)
-        first, last = self.domain.first[self.nodes, None], self.domain.last[self.nodes, None]
-        has = (at >= first) & (at <= last)
-        return has, has[:, 1:] & has[:, :-1] & self.domain.joined[self.start : self.stop - 1]
-
-    def peak(self, one: Array, other: Array) -> Array:
-        """Return the largest minimum of two functions that are convex between vertices, (n,)."""
-        vertex, line = self._has
-        other = np.broadcast_to(other, one.shape)
-        best = np.where(vertex, np.minimum(one, other), -np.inf).max(axis=1)
-        ends = (np.maximum(part[:, 1:], part[:, :-1]) for part in (one, other))
-        return np.asarray(np.maximum(best, np.where(line, np.minimum(*ends), -np.inf).max(axis=1, initial=-np.inf)))
+def _has(domain: Domain, nodes: IntArray, start: int, stop: int) -> tuple[BoolArray, BoolArray]:
+    """Return which of the vertices from ``start`` to ``stop``, and which lines between two, every node has."""
+    at = np.arange(start, stop)
+    vertex = (at >= domain.first[nodes, None]) & (at <= domain.last[nodes, None])
+    return vertex, vertex[:, 1:] & vertex[:, :-1] & domain.joined[start : stop - 1]
 
 
 def _homes(domain: Domain, nodes: IntArray, some: IntArray) -> Iterator[tuple[int, int, IntArray]]:

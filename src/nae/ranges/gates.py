@@ -27,11 +27,20 @@ class Units:
         """Experts, features and members: the axes of logits after the rows."""
         return self.model.n_experts, self.model.n_features, self.model.n_members
 
+    @property
+    def n_first(self) -> int:
+        """The length of the first axis of units (group, n, W * M / group): one group per expert if units are logits."""
+        return self.shape[0] if self.model.gate.is_additive else 1
+
     def at(self, cells: Cells) -> Array:
-        """Return the units of rows, (row, W * M)."""
+        """Return the units of rows, (group, row, ...)."""
         gate = self.model.gate
-        found = gate.logits(cells) if gate.is_additive else gate.hidden(cells)
-        return np.asarray(found.reshape(len(cells), -1), dtype=np.float64)
+        return self.grouped(gate.logits(cells) if gate.is_additive else gate.hidden(cells))
+
+    def grouped(self, units: Array) -> Array:
+        """Return units (n, W, M), or logits (n, K, F, M), with their groups first: reductions over experts are fast."""
+        apart = units.reshape(len(units), self.n_first, -1)
+        return np.ascontiguousarray(apart.swapaxes(0, 1), dtype=np.float64)
 
     def along(self, domain: Domain) -> Array:
         """Return what every vertex adds to the units beyond the first vertex, (V, W, M)."""
@@ -58,16 +67,17 @@ class Units:
         return domain.refined(moves, step=step, most=n_places // added[0].size)
 
     def logits(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the least and the largest logits, (n, K, F, M), of units (n, W * M) between two ends."""
-        n = len(low)
-        gate = self.model.gate
+        """Return the least and the largest logits, (K, n, F * M), of units (group, n, ...) between two ends."""
+        gate, n = self.model.gate, low.shape[1]
         if gate.is_additive or gate.mix_bias is None:
-            return low.reshape(n, *self.shape), high.reshape(n, *self.shape)
-        low, high = (np.maximum(part, 0.0).reshape(n, -1, self.shape[2]).transpose(2, 0, 1) for part in (low, high))
+            return low, high
+        n_experts, n_features, n_members = self.shape
+        low, high = (np.maximum(end, 0.0).reshape(n, -1, n_members).transpose(2, 0, 1) for end in (low, high))
         up, down = np.maximum(self._mix, 0.0), np.minimum(self._mix, 0.0)
         bias = gate.mix_bias.T[:, None]
         ends = low @ up + high @ down + bias, high @ up + low @ down + bias  # (M, n, K * F)
-        least, most = (end.transpose(1, 2, 0).reshape(n, *self.shape) for end in ends)
+        apart = (end.reshape(n_members, n, n_experts, n_features).transpose(2, 1, 3, 0) for end in ends)
+        least, most = (end.reshape(n_experts, n, -1) for end in apart)
         return least, most
 
     @cached_property

@@ -17,6 +17,7 @@ from nae.certificates import Tables
 from nae.encoding.cells import Cells
 from nae.ranges.domains import Domain
 from nae.ranges.gates import Units
+from nae.tables.clamps import Clamps
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 
@@ -28,27 +29,28 @@ _PLACES = 2**23  # numbers that are kept of what all nodes add to the units
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """Experts in descending order, and where their weights stand among those of all features."""
+    """Experts in descending order, and which expert each of them is."""
 
-    experts: Array  # (n, K, column)
-    positions: IntArray  # (n, K, column)
+    experts: Array  # (K, n, column)
+    order: IntArray  # (K, n, column)
+    columns: IntArray  # (column,), where a column stands among those of all features
 
     @classmethod
-    def of(cls, experts: Array, positions: IntArray) -> Self:
-        """Return experts (n, K, column) in their order; ``positions`` (K, column) are those of the columns."""
-        order = np.argsort(-experts, axis=1, kind="stable")
-        everywhere = np.broadcast_to(positions, experts.shape)
-        return cls(np.take_along_axis(experts, order, axis=1), np.take_along_axis(everywhere, order, axis=1))
+    def of(cls, experts: Array, columns: IntArray) -> Self:
+        """Return experts (n, K, column) in their order."""
+        by_expert = np.ascontiguousarray(experts.swapaxes(0, 1))
+        order = np.argsort(-by_expert, axis=0, kind="stable")
+        return cls(np.take_along_axis(by_expert, order, axis=0), order, columns)
 
     def take(self, at: IntArray) -> "Mixed":
         """Return some of the rows or nodes."""
-        return Mixed(self.experts[at], self.positions[at])
+        return Mixed(self.experts.take(at, axis=1), self.order.take(at, axis=1), self.columns)
 
     def read(self, weights: Array) -> Array:
-        """Return weights (n, ...) in the order of the experts, (n, K, column)."""
-        n = len(weights)
-        width = weights[0].size if n else 0
-        return weights.reshape(-1).take(self.positions + width * np.arange(n)[:, None, None])
+        """Return weights (K, n, all columns) in the order of the experts, (K, n, column)."""
+        n, width = weights.shape[1:]
+        at = self.order * (n * width) + (width * np.arange(n)[:, None] + self.columns)
+        return np.asarray(weights.reshape(-1).take(at))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,21 +78,19 @@ class Clamp:
 class Own:
     """What a feature with a domain contributes to one output."""
 
-    curve: Array  # (V, K * M), the experts, divided by the number of members
-    least: Mixed  # (N, K, M), the least of every expert within a node
-    most: Mixed
+    curve: Array  # (K * M, V), the experts, divided by the number of members
+    most: Mixed  # (K, N, M), the largest of every expert within a node
+    span: Array  # (N,), the largest minus the least expert within a node, a mean over the members
     room: Array  # (N, M), the largest distance between two experts at one value within a node
     clamp: Clamp  # (V,)
-    lowest: Clamp  # (N,), the least ends within a node
-    highest: Clamp  # (N,), the largest ends
+    highest: Clamp  # (N,), the largest ends within a node
 
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """One output, and what it counts in the score."""
+    """What one output adds to the score. Experts and clamps are multiplied by what the output counts in the score."""
 
-    factor: float
-    known: Mixed  # (B, K, features without a domain * M)
+    known: Mixed  # (K, B, features without a domain * M)
     clamp: Clamp  # (B, features without a domain)
     own: tuple[Own, ...]  # per domain
 
@@ -100,9 +100,9 @@ class Line:
     """A domain, and what its nodes add to the units."""
 
     domain: Domain
-    low: Array  # (N, W * M)
-    high: Array  # (N, W * M)
-    open: Array  # (N,), about how much a node leaves open; -1 for a node without children
+    low: Array  # (group, N, W * M / group)
+    high: Array
+    open: Array  # (N,), about how much a node leaves open; 0 if halves are not better
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,33 +113,37 @@ class Problem:
     start: float  # the intercept
     slack: float  # by how much rounding may move a logit; 0 where this cannot move weights from one expert to another
     gate: Units
-    units: Array  # (B, W * M), with the first vertex of every domain
+    units: Array  # (group, B, W * M / group), with the first vertex of every domain
     lines: tuple[Line, ...]
     outputs: tuple[Output, ...]
 
     @classmethod
-    def of(cls, tables: Tables, cells: Cells, domains: Sequence[Domain]) -> Self:
-        """Return the problem of some rows; what they hold for a feature with a domain does not matter."""
+    def of(cls, tables: Tables, cells: Cells, domains: Sequence[Domain], *, sign: int = 1) -> Self:
+        """Return the problem of some rows, for the score or (``sign`` -1) its negative.
+
+        What the rows hold for a feature with a domain does not matter.
+        """
         model, gate = tables.model, Units(tables.model)
         cells = Cells(cells.slot.astype(np.int64), cells.fraction.astype(np.float64))
         places = _PLACES // max(len(domains), 1)
         domains = [gate.refined(domain, step=_STEP, n_places=places) for domain in domains]
         for domain in domains:
             cells = domain.place(cells, np.zeros(len(cells), dtype=np.int64))
-        used = np.flatnonzero(tables.direction)
+        direction = sign * tables.direction
+        shown = [_Shown.of(model, int(o), float(direction[o])) for o in np.flatnonzero(direction)]
         return cls(
             model=model,
-            start=float(model.intercept @ tables.direction),
+            start=float(model.intercept @ direction),
             slack=2 * tables.logit_rounding if tables.jumps else 0.0,
             gate=gate,
             units=gate.at(cells),
             lines=tuple(_line(gate, domain) for domain in domains),
-            outputs=tuple(_output(model, cells, domains, int(o), float(tables.direction[o])) for o in used),
+            outputs=tuple(one.output(cells, domains) for one in shown),
         )
 
     @property
     def n_rows(self) -> int:
-        return len(self.units)
+        return int(self.units.shape[1])
 
     @property
     def varying(self) -> list[int]:
@@ -147,13 +151,13 @@ class Problem:
         return [line.domain.feature for line in self.lines]
 
     def logits(self, rows: IntArray, nodes: IntArray) -> tuple[Array, Array]:
-        """Return the least and the largest logits of boxes, (n, K, F, M) each; ``nodes`` is (n, domain)."""
-        low = self.units[rows]
+        """Return the least and the largest logits of boxes, (K, n, F * M) each; ``nodes`` is (n, domain)."""
+        low = self.units.take(rows, axis=1)
         high = low + self.slack
         low -= self.slack
         for line, node in zip(self.lines, nodes.T, strict=True):
-            low += line.low[node]
-            high += line.high[node]
+            low += line.low.take(node, axis=1)
+            high += line.high.take(node, axis=1)
         return self.gate.logits(low, high)
 
 
@@ -163,40 +167,55 @@ def _line(gate: Units, domain: Domain) -> Line:
     moved = (high - low).sum(axis=(1, 2))
     return Line(
         domain=domain,
-        low=low.reshape(len(low), -1),
-        high=high.reshape(len(high), -1),
-        open=np.where(domain.children[:, 0] >= 0, moved, -1.0),
+        low=gate.grouped(low),
+        high=gate.grouped(high),
+        open=np.where(domain.children[:, 0] >= 0, moved, 0.0),
     )
 
 
-def _output(model: TableModel, cells: Cells, domains: Sequence[Domain], output: int, factor: float) -> Output:
-    n_experts, n_features, n_members = model.n_experts, model.n_features, model.n_members
-    positions = np.arange(n_experts * n_features * n_members).reshape(n_experts, n_features, n_members)
-    known = np.setdiff1d(np.arange(n_features), [domain.feature for domain in domains])
-    rows = Cells(cells.slot[:, known], cells.fraction[:, known])
-    experts = interpolate(model.experts[:, :, output], rows).transpose(0, 2, 1, 3)
-    clamp = Clamp.none(len(cells), len(known))
-    if model.clamps is not None:
-        clamp = Clamp(*(ends[:, :, output] for ends in model.clamps.astype(np.float64).at(rows)))
-    return Output(
-        factor=factor,
-        known=Mixed.of(experts.reshape(len(cells), n_experts, -1), positions[:, known].reshape(n_experts, -1)),
-        clamp=clamp,
-        own=tuple(_own(model, domain, output, positions[:, domain.feature]) for domain in domains),
-    )
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """The tables of one output, multiplied by what it counts in the score."""
 
+    model: TableModel
+    experts: Array  # (T, K, M)
+    clamps: Clamps | None
 
-def _own(model: TableModel, domain: Domain, output: int, positions: IntArray) -> Own:
-    experts = domain.read(model.experts[:, :, output])
-    clamp = Clamp.none(len(domain))
-    if model.clamps is not None:
-        clamp = Clamp(*(domain.read(ends[:, output]) for ends in (model.clamps.lower, model.clamps.upper)))
-    return Own(
-        curve=experts.reshape(len(domain), -1) / model.n_members,
-        least=Mixed.of(-domain.largest(-experts), positions),
-        most=Mixed.of(domain.largest(experts), positions),
-        room=domain.largest(np.ptp(experts, axis=1)),
-        clamp=clamp,
-        lowest=Clamp(-domain.largest(-clamp.lower), -domain.largest(-clamp.upper)),
-        highest=Clamp(domain.largest(clamp.lower), domain.largest(clamp.upper)),
-    )
+    @classmethod
+    def of(cls, model: TableModel, output: int, factor: float) -> Self:
+        clamps = None
+        if model.clamps is not None:
+            ends = (factor * end[:, [output]].astype(np.float64) for end in (model.clamps.lower, model.clamps.upper))
+            clamps = Clamps(*np.sort(np.stack(list(ends)), axis=0))
+        return cls(model, factor * model.experts[:, :, output], clamps)
+
+    def output(self, cells: Cells, domains: Sequence[Domain]) -> Output:
+        """Return what the output adds to the score of rows."""
+        n_experts, n_features, n_members = Units(self.model).shape
+        columns = np.arange(n_features * n_members).reshape(n_features, n_members)
+        known = np.setdiff1d(np.arange(n_features), [domain.feature for domain in domains])
+        rows = Cells(cells.slot[:, known], cells.fraction[:, known])
+        experts = interpolate(self.experts, rows).transpose(0, 2, 1, 3).reshape(len(cells), n_experts, -1)
+        clamp = Clamp.none(len(cells), len(known))
+        if self.clamps is not None:
+            clamp = Clamp(*(end[:, :, 0] for end in self.clamps.at(rows)))
+        return Output(
+            known=Mixed.of(experts, columns[known].reshape(-1)),
+            clamp=clamp,
+            own=tuple(self._own(domain, columns[domain.feature]) for domain in domains),
+        )
+
+    def _own(self, domain: Domain, columns: IntArray) -> Own:
+        experts = domain.read(self.experts)
+        clamp = Clamp.none(len(domain))
+        if self.clamps is not None:
+            clamp = Clamp(domain.read(self.clamps.lower[:, 0]), domain.read(self.clamps.upper[:, 0]))
+        most = domain.largest(experts)
+        return Own(
+            curve=experts.reshape(len(domain), -1).T / self.model.n_members,
+            most=Mixed.of(most, columns),
+            span=(most.max(axis=1) + domain.largest(-experts).max(axis=1)).mean(axis=-1),
+            room=domain.largest(np.ptp(experts, axis=1)),
+            clamp=clamp,
+            highest=Clamp(domain.largest(clamp.lower), domain.largest(clamp.upper)),
+        )

@@ -200,7 +200,7 @@ class Explains:
         *,
         unknown: Iterable[str] | str = (),
         within: Mapping[str, Any] | None = None,
-        budget: int = 64,
+        budget: int = 32,
         offset: Any = None,
     ) -> "PredictionRange":
         """Return a proven range of every row's score and prediction when some features are not known.
@@ -216,8 +216,8 @@ class Explains:
             Limits by feature. For a number ``(low, high)``, where None leaves an end open; for a category its possible
             levels, among which None is a missing value. A number within limits is not missing.
         budget
-            Number of boxes per row, into which the unknown values are divided. More boxes give narrower ranges, and
-            take more time. Default: 64.
+            Number of boxes per row and end of the range, into which the unknown values are divided. More boxes give
+            narrower ranges, and take more time. Default: 32.
         offset
             The offset, as in ``predict``.
         """
@@ -239,7 +239,7 @@ class Explains:
         *,
         unknown: Iterable[str] | str | None = None,
         within: Mapping[str, Any] | None = None,
-        budget: int = 32,
+        budget: int = 16,
     ) -> "Questions":
         """Return the unknown features of a row, first the one whose answer narrows the range of the score most.
 
@@ -255,7 +255,7 @@ class Explains:
         within
             Limits by feature, as in ``predict_range``.
         budget
-            Number of boxes per answer. Default: 32.
+            Number of boxes per answer and end of the range. Default: 16.
         """
         from nae.explanation.questions import next_question
 
