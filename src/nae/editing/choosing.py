@@ -1,10 +1,10 @@
 """A direction: of two projections that keep it, the one that changes the rows less."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
+from nae._typing import Array
 from nae.editing.directions import can_interact, monotone_alone, monotone_together
 from nae.editing.part import Part
 from nae.editing.rows import sampled_cells
@@ -33,21 +33,31 @@ def monotone(part: Part, *, sign: int, keep_interactions: bool | None, cells: Ce
     if keep_interactions is not None:
         return (monotone_together if keep_interactions else monotone_alone)(part, sign=sign)
     rows = sampled_cells(part.model, part.weight) if cells is None else cells
-    found = [(_change(part, one, rows), number, one) for number, one in enumerate(_candidates(part, sign))]
-    return min(found)[2]
+    before = _values(part, rows)
+    found = [(_size(_values(one, rows).sum(axis=1) - before.sum(axis=1)), one) for one in _candidates(part, sign, rows)]
+    return min(found, key=lambda pair: pair[0])[1]
 
 
-def _candidates(part: Part, sign: int) -> Iterator[Part]:
-    yield monotone_alone(part, sign=sign)
-    if can_interact(part.model):
-        together = monotone_together(part, sign=sign)
-        if certify(together.model, monotone={part.feature.name: sign}).all_proven:
-            yield together
+def _candidates(part: Part, sign: int, rows: Cells) -> Iterator[Part]:
+    """Yield the feature that gates nothing, and that which gates those features that ordering changes less."""
+    alone = monotone_alone(part, sign=sign)
+    yield alone
+    if not can_interact(part.model):
+        return
+    before, cut, ordered = (_values(one, rows) for one in (part, alone, monotone_together(part, sign=sign)))
+    features = range(part.model.n_features)
+    better = [i for i in features if _size((ordered - before)[:, i]) < _size((cut - before)[:, i])]
+    together = monotone_together(part, sign=sign, targets=better)
+    if better and certify(together.model, monotone={part.feature.name: sign}).all_proven:
+        yield together
 
 
-def _change(before: Part, after: Part, cells: Cells) -> float:
-    """Return the mean square of the change of the scores, but for their means, which the intercept takes."""
-    one, other = (
-        replace(part.model, kernel=None).decision_function(cells).reshape(len(cells), -1) for part in (before, after)
-    )
-    return float(np.var(other - one, axis=0).sum())
+def _values(part: Part, cells: Cells) -> Array:
+    """Return the contributions of rows, (row, feature, output)."""
+    model = part.model
+    return model.contributions(cells).values.reshape(len(cells), model.n_features, model.n_outputs)
+
+
+def _size(moved: Array) -> float:
+    """Return the mean square of changes (row, output), but for their means, which the intercept takes."""
+    return float(np.var(moved, axis=0).sum())

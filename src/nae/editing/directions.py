@@ -3,13 +3,14 @@
 Two projections make a model keep it; docs/guarantees.md proves that they do.
 
 * *Alone.* The feature gates nothing, and each of its experts becomes isotonic.
-* *Together.* The feature still changes the weights of other features. Then, for each feature that it gates, experts get
-  one order at every value, and the differences of neighbouring gate terms become isotonic: a higher value moves weight
-  to higher experts only.
+* *Together.* The feature still changes the weights of some features. For each of them, experts get one order at every
+  value, and the differences of neighbouring gate terms become isotonic: a higher value moves weight to higher experts
+  only.
 
 Whatever the gate of a feature loses goes into its experts, so that its contribution in the mean context stays.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from nae._typing import Array, IntArray
 from nae.editing.isolating import mean_contribution, ungated
-from nae.editing.ordering import expert_order, in_order, isotonic
+from nae.editing.ordering import are_apart, expert_order, in_order, isotonic, pooled
 from nae.editing.part import Part
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
@@ -33,20 +34,22 @@ def monotone_alone(part: Part, *, sign: int) -> Part:
     return _with_monotone_experts(ungated(part), sign)
 
 
-def monotone_together(part: Part, *, sign: int) -> Part:
-    """Return the feature in a model in which it still changes how others count, always in one direction."""
+def monotone_together(part: Part, *, sign: int, targets: Collection[int] | None = None) -> Part:
+    """Return the feature in a model in which it still changes how others count, always in one direction.
+
+    ``targets`` are the features that it still gates; if None, all that it gates now.
+    """
     found = replace(part, model=_written_out(part.model))
-    before = mean_contribution(found.model, part.weight)
-    targets = _gated(found)
-    orders = {target: expert_order(_experts(found, target)) for target in targets}
-    for target in targets:
-        found = _ordered(found, target, orders[target], sign)
+    before, gated = mean_contribution(found.model, part.weight), _gated(found)
+    kept = {one: expert_order(_experts(found, one)) for one in gated if targets is None or one in targets}
+    for target in gated:
+        found = _ordered(found, target, kept[target], sign) if target in kept else _cut(found, target)
     moved = before - mean_contribution(found.model, part.weight)
-    for target in targets:
+    for target in gated:
         found = _shifted(found, target, moved)
     found = _with_monotone_experts(found, sign)
-    if part.at in targets:  # rounding may have exchanged experts
-        found = found.with_experts(part.slots, in_order(found.experts(part.slots), orders[part.at]))
+    if part.at in kept:  # rounding may have exchanged experts
+        found = found.with_experts(part.slots, in_order(found.experts(part.slots), kept[part.at]))
     return found
 
 
@@ -98,16 +101,24 @@ def _experts(part: Part, target: int) -> Array:
 def _ordered(part: Part, target: int, order: IntArray, sign: int) -> Part:
     """Return the feature in a model whose target has experts in an order, and gets gate terms that keep a direction."""
     slots, knots = part.model.schema.slots(target), part.knots
-    found = part.with_experts(slots, in_order(_experts(part, target), order))
+    experts = pooled(_experts(part, target), order)
+    found = part.with_experts(slots, experts)
     terms = _by_target(part)
     own = terms[: knots.stop - knots.start, :, target]
     steps = np.diff(np.take_along_axis(own, order[None], axis=1), axis=1)[::sign]
-    steps = isotonic(steps, part.weight[knots][::sign])[::sign]
+    steps = isotonic(steps, part.weight[knots][::sign])[::sign] * are_apart(experts, order)
     level = (own - _sums(steps)).mean(axis=1, keepdims=True)
     unit = _grid(np.abs(_sums(np.abs(steps))).max() + np.abs(level).max(), part.model.gate.terms.dtype)
     kept = _sums(np.rint(steps / unit) * unit) + np.rint(level / unit) * unit
     np.put_along_axis(own, np.broadcast_to(order[None], own.shape), kept, axis=1)
     return found.with_terms(part.slots, terms.reshape(len(terms), -1, terms.shape[-1]))
+
+
+def _cut(part: Part, target: int) -> Part:
+    """Return the feature in a model in which it does not gate a target."""
+    terms, weight = _by_target(part), part.weight[part.slots]
+    terms[:, :, target] = np.tensordot(weight / weight.sum(), terms[:, :, target], axes=1)
+    return part.with_terms(part.slots, terms.reshape(len(terms), -1, terms.shape[-1]))
 
 
 def _sums(steps: Array) -> Array:

@@ -70,7 +70,8 @@ class Editor:
     def cap(self, feature: str, limit: float, *, who: str | None = None, why: str | None = None) -> "Editor":
         """Let the feature alone move the score by at most ``limit``, in units of the score.
 
-        It gates no other feature any longer. Effects within the cap stay as they are, and those beyond are cut.
+        It gates no other feature any longer. Effects within the cap stay as they are, and those beyond are cut. A model
+        that is proven to keep the cap already stays as it is.
         """
         return self._edited("cap", feature, lambda part: capped(part, limit=limit), who=who, why=why, limit=limit)
 
@@ -117,7 +118,8 @@ class Editor:
         """Let a higher value never lower the score ('+', 'increasing', 1), or never raise it ('-', 'decreasing', -1).
 
         The model is projected. If ``keep_interactions`` is True, the feature still changes how other features count, in
-        one direction; if False, it gates nothing. If None, the projection that changes the rows less is taken.
+        one direction; if False, it gates nothing. If None, it gates those features where this changes the rows less.
+        A model that is proven to keep the direction already stays as it is.
         """
         sign = read_direction(way, feature)
         cells = None if self.rows is None else self.rows.cells
@@ -170,10 +172,11 @@ class Editor:
         **arguments: Any,
     ) -> "Editor":
         signed = read_text(who or self.who, "who", "risk team"), read_text(why or self.why, "why", "agreed limit")
-        bare = replace(self.model, kernel=None)
-        changed = change(Part(bare, self.model.schema.index(feature), self.weight)).model
         given = {name: _plain(value) for name, value in arguments.items()}
-        model = settle(bare, changed, self.rows, Entry(what, feature, given, *signed, now()))
+        entry = Entry(what, feature, given, *signed, now())
+        part = Part(replace(self.model, kernel=None), self.model.schema.index(feature), self.weight)
+        changed = part.model if entry.holds(part.model) else change(part).model
+        model = settle(part.model, changed, self.rows, entry)
         return replace(self, model=model if self.model.kernel is None else model.compile())
 
 

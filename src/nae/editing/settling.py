@@ -17,6 +17,8 @@ from nae.tables.summary import TrainingSummary
 
 __all__ = ["Entry", "settle"]
 
+_LIMITS = ("cap", "monotone")  # a model that keeps them already needs no edit
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -29,17 +31,35 @@ class Entry:
     why: str
     when: str
 
+    @property
+    def gained(self) -> Mapping[str, Any]:
+        """What the edit promises. With more than two classes, a cap is about the log-odds of any two."""
+        one, listed = self.feature, [self.feature]
+        gained: dict[str, dict[str, Any]] = {
+            "pin": {"max_effect": {one: 0.0}, "isolated": listed},
+            "drop": {"max_effect": {one: 0.0}, "isolated": listed, "unchanged": listed},
+            "cap": {"max_effect": {one: self.arguments.get("limit")}},
+            "monotone": {"monotone": {one: self.arguments.get("way")}},
+        }
+        return gained.get(self.what, {})
+
+    def holds(self, model: TableModel) -> bool:
+        """Return whether a model is proven to keep all that a cap or a direction asks for, so that nothing changes."""
+        return self.what in _LIMITS and not settled(model, self.gained).dropped
+
 
 def settle(before: TableModel, changed: TableModel, rows: EditRows | None, entry: Entry) -> TableModel:
     """Return the edited model with the edit in its record."""
     if not all(np.isfinite(array).all() for array in (changed.experts, changed.gate.terms)):
         raise ConfigError(f"An edit must leave finite numbers; {entry.what} of {entry.feature!r} does not.")
-    model = replace(changed, statistics=None, training=_without_stale(changed.training))
+    model = changed
+    if changed is not before or rows is not None:
+        model = replace(changed, statistics=None, training=_without_stale(changed.training))
     if rows is not None:
         model = rows.described(rows.balanced(model))
     if model.training.levels:
         model = _quantiles_apart(model)
-    promises = settled(model, joined(before.training.constraints or {}, _gained(entry)))
+    promises = settled(model, joined(before.training.constraints or {}, entry.gained))
     model = replace(model, training=replace(model.training, constraints=promises.kept or None))
     found = compare(before, model).certificate()
     edit = Edit(
@@ -77,18 +97,6 @@ def _on_rows(before: TableModel, after: TableModel, rows: EditRows | None) -> di
 
 def _values(quality: Quality | None) -> dict[str, float] | None:
     return None if quality is None else {one.name: one.value for one in quality}
-
-
-def _gained(entry: Entry) -> Mapping[str, Any]:
-    """Return what an edit promises. With more than two classes, a cap is about the log-odds of any two."""
-    one, listed = entry.feature, [entry.feature]
-    gained: dict[str, dict[str, Any]] = {
-        "pin": {"max_effect": {one: 0.0}, "isolated": listed},
-        "drop": {"max_effect": {one: 0.0}, "isolated": listed, "unchanged": listed},
-        "cap": {"max_effect": {one: entry.arguments.get("limit")}},
-        "monotone": {"monotone": {one: entry.arguments.get("way")}},
-    }
-    return gained.get(entry.what, {})
 
 
 def _without_stale(training: TrainingSummary) -> TrainingSummary:
