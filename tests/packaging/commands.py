@@ -35,9 +35,9 @@ def make_wheel(source: Path, *, to: Path, **environment: str) -> tuple[Path, str
 
 
 def make_environment(folder: Path, *requirements: str) -> Path:
-    """Make an environment without pip that has what is required, and return its Python."""
+    """Make an environment without pip that has what is required, without bytecode, and return its Python."""
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     pip = [sys.executable, "-m", "pip", "--python", python]
-    run(*pip, "install", "--quiet", "--constraint", CONSTRAINTS, *requirements)
+    run(*pip, "install", "--quiet", "--no-compile", "--constraint", CONSTRAINTS, *requirements)
     return python

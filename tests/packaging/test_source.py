@@ -1,7 +1,6 @@
-"""The source archive: it installs with the core, and without it where no compiler works."""
+"""The source archive and the checkout: they install with the core, and without it where no compiler works."""
 
 import os
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -15,15 +14,6 @@ pytestmark = pytest.mark.slow
 CORE = f"nae/native/{library.PATH.name}"
 
 
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("source")
-    code = f"import os; os.chdir({str(ROOT)!r}); from hatchling.build import build_sdist; build_sdist({str(folder)!r})"
-    run(sys.executable, "-c", code)
-    [found] = folder.glob("*.tar.gz")
-    return found
-
-
 def test_the_archive_holds_what_a_build_needs(archive: Path) -> None:
     with tarfile.open(archive) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
@@ -34,16 +24,18 @@ def test_the_archive_holds_what_a_build_needs(archive: Path) -> None:
 
 
 @pytest.mark.skipif(build.compiler() is None, reason="there is no C++ compiler")
-def test_the_archive_builds_a_wheel_with_the_core(archive: Path, tmp_path: Path) -> None:
-    wheel, said = make_wheel(archive, to=tmp_path)
+def test_the_archive_builds_a_wheel_with_the_core(build_of_archive: tuple[Path, str]) -> None:
+    wheel, said = build_of_archive
     assert CORE in zipfile.ZipFile(wheel).namelist()
     assert "is not built" not in said
 
 
-def test_without_a_compiler_it_installs_without_the_core_and_says_so(archive: Path, tmp_path: Path) -> None:
-    wheel, said = make_wheel(archive, to=tmp_path, CXX="no-such-compiler")
+def test_without_a_compiler_it_installs_without_the_core_and_says_so(tmp_path: Path) -> None:
+    wheel, said = make_wheel(ROOT, to=tmp_path, CXX="no-such-compiler")
+    names = zipfile.ZipFile(wheel).namelist()
     assert wheel.stem.endswith("-py3-none-any")
-    assert CORE not in zipfile.ZipFile(wheel).namelist()
+    assert CORE not in names  # not even that of the checkout
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"nae", "neural_additive_experts"}
     assert "there is no C++ compiler (CXX=no-such-compiler names none). The package is installed without it" in said
     python = make_environment(tmp_path / "python", str(wheel))
     found = run(python, "-I", "-c", "from nae.native import reason; print(reason())").stdout
