@@ -10,33 +10,35 @@ import pytest
 
 __all__ = ["LONGEST", "TOGETHER", "make_scheduler", "rank_of", "unit_of"]
 
-TOGETHER = ("tests/packaging/",)
-"""Folders that are one unit: one process builds the wheel for all their files."""
+TOGETHER = {
+    "the wheel": ("tests/packaging/",),
+    "the compiled kernel": ("tests/agreement/", "tests/runtime/test_kernel.py", "tests/serving/test_live.py"),
+}
+"""Files that are one unit, by the beginning of their paths, because they share what takes long to make."""
 
 LONGEST = (
-    "tests/packaging/",
     "tests/benchmarks/test_fuzz.py",
-    "tests/agreement/test_agreement.py",
-    "tests/scale/test_ray.py",
+    "tests/agreement/",
+    "tests/packaging/",
     "tests/native/test_driver.py",
+    "tests/scale/test_ray.py",
     "tests/contracts/test_sklearn.py",
-    "tests/engines/native/test_agreement.py",
     "tests/cli/test_process.py",
+    "tests/engines/native/test_agreement.py",
     "tests/test_public_surface.py",
     "tests/benchmarks/",
-    "tests/agreement/",
     "tests/laws/",
     "tests/runtime/",
     "tests/engines/",
     "tests/serving/",
 )
-"""The units that take long, by the beginning of their paths, the longest first. Whatever starts last must be short."""
+"""What takes long, by the beginning of its path, the longest first. Whatever starts last must be short."""
 
 
 def unit_of(nodeid: str) -> str:
-    """Return the unit of a test: its file, or the folder that its file shares."""
+    """Return the unit of a test: its file, or what several files share."""
     path = nodeid.partition("::")[0]
-    return next((folder for folder in TOGETHER if path.startswith(folder)), path)
+    return next((unit for unit, starts in TOGETHER.items() if path.startswith(starts)), path)
 
 
 def rank_of(nodeid: str) -> int:

@@ -1,5 +1,6 @@
 """How processes share the tests: files stay together, and nothing that takes long is left for the end."""
 
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -58,18 +59,20 @@ def test_files_are_handed_out_in_the_order_of_the_tests() -> None:
     assert distributed(tests, 1) == [tests]
 
 
-def test_a_unit_is_a_file_or_a_folder_that_stays_together() -> None:
+def test_a_unit_is_a_file_or_files_that_share_something() -> None:
     assert unit_of("tests/laws/test_bounds.py::test_it[a::b]") == "tests/laws/test_bounds.py"
+    for starts in TOGETHER.values():
+        assert len({unit_of(f"{start}test_one.py::test_it") for start in starts}) == 1
     assert len({unit_of(f"tests/packaging/test_{name}.py::test_it") for name in ("wheel", "source")}) == 1
     assert len({unit_of(f"tests/laws/test_{name}.py::test_it") for name in ("bounds", "totals")}) == 2
 
 
 def test_what_takes_long_comes_first() -> None:
-    names = [f"{LONGEST[1]}::test_it", "tests/test_card.py::test_it", "tests/packaging/test_wheel.py::test_it"]
+    names = [f"{name}::test_it" for name in (LONGEST[2], "tests/test_card.py", LONGEST[0])]
     assert sorted(names, key=rank_of) == [names[2], names[0], names[1]]
 
 
-@pytest.mark.parametrize("name", sorted({*LONGEST, *TOGETHER}))
+@pytest.mark.parametrize("name", sorted({*LONGEST, *chain(*TOGETHER.values())}))
 def test_names_are_those_of_files_and_folders(name: str) -> None:
     assert (ROOT / name).exists()
     assert name.endswith(("/", ".py"))

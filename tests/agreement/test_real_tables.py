@@ -12,7 +12,7 @@ from tests.agreement.catalogue import Case
 from tests.agreement.evaluators import EVALUATORS, WITHIN, Evaluator, Room, assert_agrees, expected_answer
 
 pytestmark = pytest.mark.slow
-TINY = {"n_members": 2, "max_epochs": 4, "n_knots": 32, "random_state": 0}
+TINY = {"n_members": 2, "max_epochs": 4, "n_knots": 12, "random_state": 0}
 
 
 def read(name: str, n_rows: int) -> tuple[Any, np.ndarray]:
