@@ -6,8 +6,8 @@ BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --constraint constraints.txt
 # Where there is a C++ compiler, the native core is built if its sources are newer; where there is none, it says so.
 CORE := $(BIN)/python -m nae.native.build
-# tests/scheduling.py says which tests stay in one process.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses $(JOBS)
+# tests/scheduling.py says which tests stay in one process. Bytecode is written: tests start many processes.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses $(JOBS)
 
 .PHONY: gallery reproduce demo test test-fast test-slow check format clean
 

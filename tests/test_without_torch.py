@@ -80,16 +80,6 @@ def test_without_torch_and_the_core_one_sentence_says_what_is_missing(tmp_path) 
     assert "pip install 'neural-additive-experts[gpu]'" in last
 
 
-@pytest.mark.parametrize("asked", ["encoder='mlp'", "device='cuda'", "engine='torch'"])
-def test_what_only_torch_can_do_names_the_extra(tmp_path, asked: str) -> None:
-    code = f"import nae; nae.NAERegressor({asked}).fit(*nae.datasets.multimodal(50))"
-    done = run(code, blocked=("torch",), path=tmp_path)
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("nae.errors.MissingDependencyError: ")
-    assert "torch" in last
-    assert "pip install 'neural-additive-experts[gpu]'" in last
-
-
 def test_without_sklearn_an_estimator_gives_the_pip_line(tmp_path) -> None:
     done = run("import nae; nae.NAERegressor", blocked=("sklearn",), path=tmp_path)
     last = done.stderr.strip().splitlines()[-1]
