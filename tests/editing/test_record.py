@@ -68,6 +68,7 @@ def test_a_file_keeps_the_record(model: TableModel, tmp_path: Path) -> None:
     assert more.record[:3] == edited.record
     assert [one.what for one in more.record] == ["set_level", "drop", "smooth", "monotone"]
     assert json.loads(json.dumps(loaded.training.to_dict())) == loaded.training.to_dict()
+    assert nae.load(tmp_path / "m.nae", verify=True).training == loaded.training  # what the edits promise is proven
 
 
 def test_every_edit_names_the_tables_it_began_with_and_those_it_made(model: TableModel) -> None:
