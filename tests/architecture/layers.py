@@ -56,7 +56,11 @@ GRAPH: Graph = {
 }
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.
 # Nothing else may import upwards.
-FORWARDING = {"tables/explains.py": "explanation", "explanation/interpret.py": "interop"}
+FORWARDING = {
+    "tables/answers/explains.py": "explanation",
+    "tables/answers/proves.py": "explanation",
+    "explanation/interpret.py": "interop",
+}
 # What reads a model must not know how it was trained.
 READERS = ("card", "plots", "interop", "export", "report", "serving")
 TRAINERS = ("network", "training", "engines", "scanning", "estimators")

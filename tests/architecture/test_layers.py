@@ -78,8 +78,8 @@ def test_a_file_that_forwards_does_nothing_else(file: str) -> None:
         ("encoding/frames.py", "import pandas as pd", "which only"),
         ("tables/archive.py", "import pickle", "which only"),
         ("plots/shape.py", "from nae.estimators import NAERegressor", "which GRAPH does not allow"),
-        ("tables/explains.py", "from nae.explanation import explain_global", "which GRAPH does not allow"),
-        ("tables/explains.py", "def f():\n    from nae.plots import shape", "which GRAPH does not allow"),
+        ("tables/answers/explains.py", "from nae.explanation import explain_global", "which GRAPH does not allow"),
+        ("tables/answers/explains.py", "def f():\n    from nae.plots import shape", "which GRAPH does not allow"),
         ("explanation/local.py", "def f():\n    from nae.interop import interpret", "which GRAPH does not allow"),
         ("_files.py", "from nae.links import LINKS", "may import only what stands before it in BASE"),
         (
@@ -108,7 +108,7 @@ def test_an_import_in_the_wrong_direction_is_found(tmp_path: Path, file: str, te
         ),
         ("tables/archive.py", "def f():\n    from nae import __version__"),
         (
-            "tables/explains.py",
+            "tables/answers/explains.py",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nae.explanation import LocalExplanation",
         ),
         ("explanation/interpret.py", "def f():\n    from nae.interop import interpret"),

@@ -22,7 +22,7 @@ from nae.estimators.targets import Target
 from nae.explanation.reference import require_statistics
 from nae.parameters import Parameters
 from nae.scanning.scan import Scan
-from nae.tables.explains import Explains
+from nae.tables.answers import Answers
 from nae.tables.model import TableModel
 from nae.training import History
 from nae.training.checkpoint import Checkpoints
@@ -31,7 +31,7 @@ from nae.training.workers import Workers
 __all__ = ["NAEEstimator"]
 
 
-class NAEEstimator(Explains, BaseEstimator):  # type: ignore[misc]
+class NAEEstimator(Answers, BaseEstimator):  # type: ignore[misc]
     """The base of both estimators; abstract. The final classes define the target and the predictions."""
 
     model_: TableModel

@@ -34,7 +34,7 @@ def certify(
     ordered: bool = False,
     output: str | None = None,
 ) -> Certificates:
-    """Return the verdict on every statement; see :meth:`nae.tables.explains.Explains.certify`."""
+    """Return the verdict on every statement; see :meth:`nae.tables.answers.proves.Proves.certify`."""
     given: dict[str, Any] = {
         "monotone": monotone,
         "max_effect": max_effect,

@@ -104,7 +104,7 @@ class Extremes(Serial):
 def extremes(
     model: TableModel, *, within: Mapping[str, Any] | None = None, budget: int | None = None, output: str | None = None
 ) -> Extremes:
-    """Return the extremes of the score; see :meth:`nae.tables.explains.Explains.extremes`."""
+    """Return the extremes of the score; see :meth:`nae.tables.answers.proves.Proves.extremes`."""
     limited = {domain.feature: domain for domain in read_domains(model, (), within)}
     free = [name for i, name in enumerate(model.feature_names) if i not in limited]
     domains = {domain.feature: domain for domain in read_domains(model, free, within)}

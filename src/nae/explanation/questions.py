@@ -77,7 +77,7 @@ def next_question(
     within: Mapping[str, Any] | None = None,
     budget: int = 16,
 ) -> Questions:
-    """Return the unknown features in order; see :meth:`nae.tables.explains.Explains.next_question`."""
+    """Return the unknown features in order; see :meth:`nae.tables.answers.proves.Proves.next_question`."""
     names = _unknown_names(model, row, within) if unknown is None else unknown
     domains = read_domains(model, names, within)
     if not domains:

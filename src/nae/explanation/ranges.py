@@ -89,7 +89,7 @@ def predict_range(
     budget: int = BUDGET,
     offset: Any = None,
 ) -> PredictionRange:
-    """Return the ranges of a table's rows; see :meth:`nae.tables.explains.Explains.predict_range`."""
+    """Return the ranges of a table's rows; see :meth:`nae.tables.answers.proves.Proves.predict_range`."""
     domains = read_domains(model, unknown, within)
     if not domains:
         raise ConfigError(

@@ -18,8 +18,8 @@ from nae.encoding.record import RecordReader
 from nae.encoding.schema import Schema
 from nae.errors import DataError, UserError
 from nae.links import Link
+from nae.tables.answers import Answers
 from nae.tables.clamps import Clamps
-from nae.tables.explains import Explains
 from nae.tables.gates import GateTables
 from nae.tables.lookup import interpolate
 from nae.tables.routing import Routing
@@ -38,7 +38,7 @@ _CHUNK = 200_000  # numbers in a chunk of rows; about as many fit into the cache
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel(Explains):
+class TableModel(Answers):
     """A fitted model: tables of experts and gate terms over knots, and linear interpolation between them.
 
     Attributes

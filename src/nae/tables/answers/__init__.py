@@ -1,0 +1,13 @@
+"""What estimators and saved models answer alike: each file holds the methods of one kind of question.
+
+The methods only pass a call on; the packages that they name compute the answers.
+"""
+
+from nae.tables.answers.explains import Explains
+from nae.tables.answers.proves import Proves
+
+__all__ = ["Answers"]
+
+
+class Answers(Explains, Proves):
+    """All questions that a model answers from its tables."""
