@@ -17,7 +17,7 @@ GROUPS = {
         "presets",
         "datasets",
     ),
-    "The model": ("tables", "quality", "certificates", "ranges", "explanation", "metrics", "card"),
+    "The model": ("tables", "quality", "certificates", "ranges", "explanation", "decisions", "metrics", "card"),
     "Learning": (
         "native",
         "network",

@@ -29,6 +29,7 @@ GRAPH: Graph = {
     "certificates": ("encoding", "tables"),
     "ranges": ("encoding", "tables", "certificates"),
     "explanation": ("encoding", "tables", "quality", "certificates", "ranges"),
+    "decisions": ("tables", "explanation"),
     "metrics": ("encoding", "tables", "explanation"),
     "card": ("encoding", "tables", "quality"),
     "plots": ("links", "explanation"),
@@ -57,6 +58,7 @@ GRAPH: Graph = {
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.
 # Nothing else may import upwards.
 FORWARDING = {
+    "tables/answers/decides.py": "decisions",
     "tables/answers/explains.py": "explanation",
     "tables/answers/proves.py": "explanation",
     "explanation/interpret.py": "interop",

@@ -3,11 +3,12 @@
 The methods only pass a call on; the packages that they name compute the answers.
 """
 
+from nae.tables.answers.decides import Decides
 from nae.tables.answers.explains import Explains
 from nae.tables.answers.proves import Proves
 
 __all__ = ["Answers"]
 
 
-class Answers(Explains, Proves):
+class Answers(Explains, Proves, Decides):
     """All questions that a model answers from its tables."""
