@@ -1,4 +1,4 @@
-"""Promises, measured: whether attacks break them, and what they cost in scores."""
+"""Promises, measured: whether attacks break them, what they cost in scores, and how tight bounds are."""
 
 import argparse
 from importlib import import_module
@@ -12,6 +12,7 @@ SUBCOMMANDS = {
     "forms": "benchmarks.guarantees.forms",
     "quantiles": "benchmarks.guarantees.quantiles",
     "ranges": "benchmarks.guarantees.ranges",
+    "tightness": "benchmarks.guarantees.tightness",
 }
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from benchmarks.guarantees.attacks_page import render_attacks
 from benchmarks.guarantees.scores_page import render_scores
+from benchmarks.guarantees.tightness_page import render_tightness
 from benchmarks.machine import describe
 
 __all__ = ["SECTIONS", "write_page"]
 
-SECTIONS: tuple[Callable[[Path], str], ...] = (render_attacks, render_scores)
+SECTIONS: tuple[Callable[[Path], str], ...] = (render_attacks, render_scores, render_tightness)
 """What writes the section of a subcommand, given the folder of results; empty if there are none."""
 
 _HEAD = f"""# Guarantees

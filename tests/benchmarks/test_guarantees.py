@@ -17,7 +17,9 @@ from benchmarks.guarantees.pools import UNSEEN, make_pools
 from benchmarks.guarantees.record import Record
 from benchmarks.guarantees.scores import Scored
 from benchmarks.guarantees.subjects import SUBJECTS, subject_named
+from benchmarks.guarantees.tightness import Bounds, Tight, measure
 from benchmarks.models import Budget
+from benchmarks.models.ours import NAE
 from tests.benchmarks.generated import make_split, make_table, write_table
 
 X = make_table("regression")[0]
@@ -133,6 +135,31 @@ def test_the_page_has_rates_falls_refusals_scores_and_ratios(tmp_path: Path) -> 
     assert "| Housing | 1.50 (6.0 s) | 0.50 (1.0 s) |" in page
     assert "`certify` proves all 3 promises in 0.05 s" in page
     assert attacks.read()["housing/nae"]["found"][0] == asdict(kept)
+
+
+def test_clamps_tighten_bounds_and_both_kinds_belong_to_one_fit() -> None:
+    split = make_split("regression")
+    settings = {"n_members": 2, "max_epochs": 8}
+    model = NAE(settings=settings).fit(split, Budget(threads=1)).estimator.model_
+    found = measure(model, split)
+    assert found.data.tightness > found.experts.tightness > 0
+    assert 0 < found.data.width < found.experts.width
+    assert abs(found.data.score - found.experts.score) < 0.1 * found.experts.score
+    fitted = NAE(settings={**settings, "bounds": "experts"}).fit(split, Budget(threads=1))
+    assert measure(fitted.estimator.model_, split).data == found.experts
+
+
+def test_the_page_has_both_bounds_their_ratio_and_clear_losses(tmp_path: Path) -> None:
+    folder = tmp_path / "guarantees"
+    experts, better, worse = Bounds(0.25, 4.0, 0.9), Bounds(0.5, 3.0, 0.901), Bounds(0.5, 1.0, 0.91)
+    Record(folder / "tightness.json").put("compas", Tight("compas", better, experts, 0.001, 3.0))
+    Record(folder / "tightness.json").put("housing", Tight("housing", worse, experts, 0.001, 3.0))
+    write_page(folder)
+    page = (tmp_path / "guarantees.md").read_text()
+    assert "| COMPAS, AUC | 0.250 | 0.500 | 2.00 | 0.75 | 0.9000 | 0.9010 | 0.001 ± 0.001 |" in page
+    assert "| Housing, RMSE | 0.250 | 0.500 | 2.00 | 0.25 | 0.9000 | 0.9100 | -0.01 ± 0.001 |" in page
+    assert "the median ratio of the tightness is 2.00" in page
+    assert "worse by more than two standard errors on Housing." in page
 
 
 def test_an_unknown_model_or_case_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
