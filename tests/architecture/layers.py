@@ -29,7 +29,7 @@ GRAPH: Graph = {
     "certificates": ("encoding", "tables"),
     "ranges": ("encoding", "tables", "certificates"),
     "explanation": ("encoding", "tables", "quality", "certificates", "ranges"),
-    "decisions": ("tables", "explanation"),
+    "decisions": ("links", "encoding", "tables", "explanation"),
     "metrics": ("encoding", "tables", "explanation"),
     "card": ("encoding", "tables", "quality"),
     "plots": ("links", "explanation"),
@@ -52,7 +52,7 @@ GRAPH: Graph = {
     "scale": ("encoding", "tables", "explanation", "scanning", "training", "engines", "estimators", "tuning"),
     "cli": (
         *("recipes", "parameters", "datasets", "encoding", "tables", "quality", "explanation", "card", "export"),
-        *("report", "serving", "native", "scanning", "estimators", "tuning", "scale", "editing"),
+        *("report", "serving", "native", "scanning", "estimators", "tuning", "scale", "editing", "decisions"),
     ),
 }
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.

@@ -25,6 +25,7 @@ from nae.cli.fit import fit
 from nae.cli.predict import predict
 from nae.cli.range import range_
 from nae.cli.report import report
+from nae.cli.scorecard import relativities, scorecard
 from nae.cli.serve import serve
 from nae.cli.show import show
 from nae.cli.tune import tune
@@ -40,6 +41,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     extremes,
     certify,
     edit,
+    scorecard,
+    relativities,
     report,
     compare,
     show,

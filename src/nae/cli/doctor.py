@@ -15,7 +15,7 @@ from nae.cli.options import Json
 __all__ = ["doctor"]
 
 _DISTRIBUTION = "neural-additive-experts"
-_EXTRAS = ("train", "gpu", "plots", "plotly", "cli", "serve", "export", "fast", "mlflow", "tune", "scale")
+_EXTRAS = ("train", "gpu", "plots", "plotly", "cli", "serve", "excel", "export", "fast", "mlflow", "tune", "scale")
 
 
 @dataclass(frozen=True)

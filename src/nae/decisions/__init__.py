@@ -4,15 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _WHERE = {
+    "BinCard": "nae.decisions.scorecards",
     "Outcome": "nae.decisions.outcomes",
+    "Relativities": "nae.decisions.scorecards",
+    "Scorecard": "nae.decisions.scorecards",
     "read_outcome": "nae.decisions.outcomes",
 }
 
-__all__ = ["Outcome", "read_outcome"]
+__all__ = ["BinCard", "Outcome", "Relativities", "Scorecard", "read_outcome"]
 
 if TYPE_CHECKING:
     from nae.decisions.outcomes import Outcome as Outcome
     from nae.decisions.outcomes import read_outcome as read_outcome
+    from nae.decisions.scorecards import BinCard as BinCard
+    from nae.decisions.scorecards import Relativities as Relativities
+    from nae.decisions.scorecards import Scorecard as Scorecard
 
 
 def __getattr__(name: str) -> Any:

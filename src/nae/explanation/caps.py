@@ -14,16 +14,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from nae._typing import Array
+from nae._typing import Array, IntArray
 from nae._words import counted
+from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
 from nae.errors import UserError, did_you_mean
 from nae.explanation.inputs import rounded_up
 from nae.explanation.printed import MOST_LINES
 from nae.explanation.serial import Serial, make_frame
+from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 
-__all__ = ["EffectCap", "EffectCaps", "effect_caps"]
+__all__ = ["EffectCap", "EffectCaps", "effect_caps", "extremes_between"]
 
 
 @dataclass(frozen=True)
@@ -161,13 +163,19 @@ def _clipped_extremes(model: TableModel, i: int) -> tuple[Array, Array]:
 def _cell_extremes(model: TableModel, i: int) -> tuple[Array, Array]:
     """Return the least and the largest contribution from every slot to the next, (slot, output) each."""
     slots, feature = model.schema.slots(i), model.schema.features[i]
-    if model.clamps is None:
-        raise TypeError("A model without clamps has its extremes at the slots.")
-    experts = model.experts[slots].astype(np.float64)
-    least, most = (bound.mean(axis=-1) for bound in model.routing.bounds(experts, axis=1))
-    lower, upper = (end[slots].astype(np.float64) for end in (model.clamps.lower, model.clamps.upper))
-    at = np.arange(len(experts))
+    at = np.arange(feature.n_slots)
     following = at + (at < feature.n_values - 1) if isinstance(feature, Number) else at
+    return extremes_between(model, Cells(at[:, None] + slots.start, np.zeros((len(at), 1))), following)
+
+
+def extremes_between(model: TableModel, cells: Cells, following: IntArray) -> tuple[Array, Array]:
+    """Return the least and the largest contribution from every cell to another one, (row, output) each.
+
+    The cells are those of one feature, (row, 1). No knot may lie between a cell and the ``following`` one, which is
+    given by its row.
+    """
+    experts = interpolate(model.experts, cells)[:, 0].astype(np.float64)  # (row, K, O, M)
+    least, most = (bound.mean(axis=-1) for bound in model.routing.bounds(experts, axis=1))
 
     def low(values: Array) -> Array:
         return np.minimum(values, values[following])
@@ -175,6 +183,10 @@ def _cell_extremes(model: TableModel, i: int) -> tuple[Array, Array]:
     def high(values: Array) -> Array:
         return np.maximum(values, values[following])
 
+    if model.clamps is None:
+        slack = _slack(model, experts)
+        return low(least) - slack, high(most) + slack
+    lower, upper = (end[:, 0].astype(np.float64) for end in model.clamps.at(cells))
     slack = _slack(model, np.concatenate([experts.ravel(), lower.ravel(), upper.ravel()]))
     floor = np.minimum(np.maximum(low(least), low(lower)), low(upper))
     ceiling = np.maximum(np.minimum(high(most), high(upper)), high(lower))
