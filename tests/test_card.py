@@ -65,7 +65,7 @@ def test_promises_are_in_the_card_with_their_verdicts() -> None:
     kept = make_card(model.with_training(constraints={"isolated": [names[0]], "max_effect": {names[1]: 0.0}}))
     assert [one.verdict for one in kept.promises] == ["refuted", "proven"]
     shown = kept.to_dict()["promises"][1]
-    assert shown["claim"] == f"{names[0]} changes how no other feature counts."
+    assert shown["claim"] == f"{names[0]} changes the effect of no other feature."
     assert shown["bound"] == 0
     assert shown["sentence"].startswith("Proven: ")
 

@@ -54,6 +54,13 @@ def test_the_additive_example_has_no_room_between_its_bounds(names: dict[str, An
 
 
 @pytest.mark.slow
+def test_the_example_keeps_its_promises(names: dict[str, Any]) -> None:
+    found = names["kept"].certify()
+    assert len(found.certificates) == 2
+    assert found.all_proven
+
+
+@pytest.mark.slow
 def test_the_saved_example_predicts_what_the_model_does(names: dict[str, Any]) -> None:
     np.testing.assert_array_equal(names["saved"].predict(names["X"]), names["model"].predict(names["X"]))
 

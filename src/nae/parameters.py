@@ -423,13 +423,13 @@ class Parameters(Table):
         Any,
         "dict or None",
         """The most that a feature alone moves the score, by name. It is in units of the score; with a log link also a
-        factor, such as 'x1.05' or '5%'. Such a feature changes how no other one counts.""",
+        factor, such as 'x1.05' or '5%'. Such a feature changes the effect of no other feature.""",
     ] = None
     convex: Annotated[
         Any,
         "list or None",
-        """Features whose effect has a growing slope between the first and the last knot. They change how no other
-        feature counts.""",
+        """Features whose effect has a growing slope between the first and the last knot. They change the effect of no
+        other feature.""",
     ] = None
     concave: Annotated[
         Any,

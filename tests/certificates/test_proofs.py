@@ -189,7 +189,7 @@ def test_a_feature_with_constant_gate_terms_is_isolated_until_one_differs(gate: 
     own = own_terms(model, 2)
     own[3] += 3 * np.random.default_rng(1).standard_normal(
         own[3].shape
-    )  # only a missing town changes how the others count
+    )  # only a missing town changes the effects of the others
     found = model.certify(isolated="town")[0]
     assert found.verdict == "refuted"
     assert found.counterexample is not None

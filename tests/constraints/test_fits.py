@@ -133,7 +133,7 @@ def test_a_curve_bends_one_way(bend: str, way: int | None) -> None:
 def test_groups_do_not_interact() -> None:
     model = fit(interaction_cst=[["x0", "x1"], ["x1", "x3"]], n_members=4).model_
     a, b = (RANDOM.uniform(size=(50, 4)) for _ in range(2))
-    # A second difference over x0 and x3 is zero for every x1, although both change how x1 counts.
+    # A second difference over x0 and x3 is zero for every x1, although both change the effect of x1.
     corners = []
     for first in (a, b):
         for second in (a, b):

@@ -465,7 +465,7 @@ def test_what_a_model_can_never_do_is_shown_with_what_it_does_not_keep(
     assert section.locator(".seal h3").all_inner_texts() == [
         "A higher value never lowers the prediction",
         "Moves the prediction by no more than",
-        "Changes how nothing else counts",
+        "Changes no other effect",
     ]
     assert [text.split() for text in section.locator(".seal-names").all_inner_texts()] == [
         ["income"],
@@ -474,8 +474,8 @@ def test_what_a_model_can_never_do_is_shown_with_what_it_does_not_keep(
     ]
     broken = section.locator(".broken").inner_text()
     assert "Promises that are not kept" in broken
-    assert "Refuted: age changes how no other feature counts." in broken
-    assert "Refuted: No other feature changes how age counts." in broken
+    assert "Refuted: age changes the effect of no other feature." in broken
+    assert "Refuted: No other feature changes the effect of age." in broken
     assert section.locator(".forest-row").count() == 3
     assert section.locator(".forest-cap").count() == 1
     for row in section.locator(".forest-row").all():

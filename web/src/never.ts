@@ -81,8 +81,8 @@ export class NeverSection {
       decreasing: `A higher value never raises the ${prediction}`,
       convex: `The ${unit} rises ever faster, or falls ever more slowly`,
       concave: `The ${unit} rises ever more slowly, or falls ever faster`,
-      isolated: "Changes how nothing else counts",
-      unchanged: "Nothing else changes how it counts",
+      isolated: "Changes no other effect",
+      unchanged: "No other feature changes its effect",
       "max effect": `Moves the ${unit} by no more than`,
       ordered: "Quantiles never cross",
     }[kind];

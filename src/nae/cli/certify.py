@@ -26,7 +26,7 @@ def certify(
         typer.Option(help="A feature and the most that it alone may move the score: postcode:0.05. Repeatable."),
     ] = None,
     isolated: Annotated[
-        list[str] | None, typer.Option(help="A feature that changes how no other feature counts. Repeatable.")
+        list[str] | None, typer.Option(help="A feature that changes the effect of no other feature. Repeatable.")
     ] = None,
     unchanged: Annotated[
         list[str] | None, typer.Option(help="A feature that no other feature changes. Repeatable.")

@@ -24,7 +24,7 @@ Caps = Annotated[
 ]
 Isolated = Annotated[
     list[str] | None,
-    typer.Option("--isolated", help="A feature that may change how no other feature counts. Repeatable."),
+    typer.Option("--isolated", help="A feature that may change the effect of no other feature. Repeatable."),
 ]
 Unchanged = Annotated[
     list[str] | None, typer.Option("--unchanged", help="A feature that no other feature may change. Repeatable.")

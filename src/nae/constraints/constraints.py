@@ -38,7 +38,7 @@ class Constraints:
     max_effect: Mapping[int, float]
     """The most that a feature alone moves the score."""
     allowed: Allowed
-    """Who may change how whom counts."""
+    """Which features may change the effect of which others."""
     sorts_outputs: bool = False
     """Whether the outputs are quantiles in order."""
 

@@ -35,7 +35,7 @@ def monotone_alone(part: Part, *, sign: int) -> Part:
 
 
 def monotone_together(part: Part, *, sign: int, targets: Collection[int] | None = None) -> Part:
-    """Return the feature in a model in which it still changes how others count, always in one direction.
+    """Return the feature in a model in which it still changes the effects of others, always in one direction.
 
     ``targets`` are the features that it still gates; if None, all that it gates now.
     """

@@ -117,7 +117,7 @@ class Editor:
     ) -> "Editor":
         """Let a higher value never lower the score ('+', 'increasing', 1), or never raise it ('-', 'decreasing', -1).
 
-        The model is projected. If ``keep_interactions`` is True, the feature still changes how other features count, in
+        The model is projected. If ``keep_interactions`` is True, the feature still changes the effects of others, in
         one direction; if False, it gates nothing. If None, it gates those features where this changes the rows less.
         A model that is proven to keep the direction already stays as it is.
         """

@@ -45,8 +45,8 @@ class Statement(NamedTuple):
         claims = {
             "monotone": f"A higher {name} never {'lowers' if self.sign > 0 else 'raises'} the {score}.",
             "max effect": f"{name} alone moves the {score} by at most {self.limit:g}.",
-            "isolated": f"{name} changes how no other feature counts.",
-            "unchanged": f"No other feature changes how {name} counts.",
+            "isolated": f"{name} changes the effect of no other feature.",
+            "unchanged": f"No other feature changes the effect of {name}.",
         }
         return claims[self.kind]
 
