@@ -1,4 +1,4 @@
-"""Which features may change the effect of which others: masks for the blocks of a gate, one for all members or one for each."""
+"""Which feature may change the effect of which: masks for the blocks of a gate, one for all members or one for each."""
 
 from dataclasses import dataclass
 from functools import cached_property
