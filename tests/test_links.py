@@ -29,6 +29,17 @@ def test_extreme_scores_do_not_overflow():
     assert link_named("log").inverse(extreme).tolist() == [0, np.inf]
 
 
+@pytest.mark.parametrize("name", sorted(LINKS))
+@pytest.mark.parametrize("length", [0.0, 1e-12, 9e-4, 1.1e-3, 0.1, 3.0, 40.0])
+def test_the_mean_slope_times_the_way_is_the_change_of_the_prediction(name, length):
+    link, random = link_named(name), np.random.default_rng(0)
+    start = random.normal(size=(50, 3)) * 2
+    end = start + length * random.uniform(-1, 1, start.shape)
+    changed = np.einsum("bko,bo->bk", link.mean_slope(start, end), end - start)
+    before, after = link.inverse(start), link.inverse(end)
+    np.testing.assert_allclose(changed, after - before, rtol=0, atol=1e-10 * max(1.0, after.max()))
+
+
 def test_an_unknown_link_is_an_error_with_the_nearest_name():
     with pytest.raises(ConfigError, match=r"link must be one of .*; got 'logistic'"):
         link_named("logistic")

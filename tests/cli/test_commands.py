@@ -247,6 +247,20 @@ def test_explain_shows_one_row_one_feature_and_a_pair(nae: Command, folder: Path
     assert pair.startswith("What size (down) and town (across) do together")
 
 
+def test_explain_shows_one_row_in_percentage_points(nae: Command, folder: Path) -> None:
+    words = (folder / "sold.nae", folder / "homes.parquet", "--row", 1, "--unit", "probability", "--class", "no")
+    from nae.explanation import LocalExplanation
+
+    found = LocalExplanation.from_json(nae("explain", *words, "--json")[1])
+    code, out, err = nae("explain", *words)
+    assert code == 0, err
+    assert "Row 1, in percentage points for no" in out
+    assert f"contributions = prediction {100 * found.prediction[0, 0]:#.4g}" in " ".join(out.split())
+    code, _, err = nae("explain", folder / "sold.nae", "--unit", "probability")
+    assert code == 2
+    assert "--unit is for one row" in err
+
+
 def test_a_feature_is_explained_although_blanks_stand_around_its_name(nae: Command, tmp_path: Path) -> None:
     data, path = tmp_path / "d.csv", tmp_path / "m.nae"
     data.write_text(" plan ,size,y\n" + "".join(f"{'ab'[i % 2]},{i % 9},{i % 7}.5\n" for i in range(60)))

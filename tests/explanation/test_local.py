@@ -10,7 +10,8 @@ from nae.encoding import Columns
 from nae.errors import DataError, UserError
 from nae.explanation import LocalExplanation, with_statistics
 from nae.explanation.context import raw_parts
-from nae.explanation.reference import MeanGate
+from nae.explanation.reference import MeanGate, mean_contributions
+from nae.links import LINKS
 from nae.plots.layouts.bars import lay_out_waterfall
 from nae.tables import TableModel, load, save
 from tests.explanation.examples import explained_model, raw_part_oracle, remembering
@@ -294,3 +295,77 @@ def test_shap_starts_where_the_sum_does() -> None:
     found = model.explain_local(columns, offset=np.arange(12.0))
     shown = found.to_shap()
     np.testing.assert_allclose(shown.base_values + shown.values.sum(axis=1), found.score[:, 0])
+
+
+@settings(max_examples=40)
+@given(models_with_tables(may_clamp=True), st.integers(0, 99), st.sampled_from(["identity", "log", "logit", "softmax"]))
+def test_in_the_unit_of_the_prediction_contributions_sum_to_the_change_from_the_average_row(
+    drawn: tuple[TableModel, Columns], seed: int, link: str
+) -> None:
+    model = remembering(with_link(drawn[0], link), seed, n_rows=30)
+    plain, found = (model.explain_local(drawn[1], n_causes=2, unit=unit) for unit in ("score", "response"))
+    assert found.unit == ("probability" if model.classes else "response")
+    size = np.maximum(1.0, np.abs(found.prediction).max())
+    np.testing.assert_allclose(found.score, found.prediction, rtol=0, atol=1e-9 * size)
+    average = model.link.inverse(model.intercept + mean_contributions(model).sum(axis=0, keepdims=True))
+    np.testing.assert_allclose(found.base, np.broadcast_to(average, found.base.shape), rtol=0, atol=1e-12 * size)
+    np.testing.assert_allclose(
+        found.own + found.parts.sum(axis=-1) + found.rest, found.values, rtol=0, atol=1e-9 * size
+    )
+    assert np.all(found.lower <= found.values)
+    assert np.all(found.values <= found.upper)
+    if model.n_outputs == 1:  # a positive factor per row
+        away = plain.values - mean_contributions(model)
+        assert np.all(found.values * away >= 0)
+
+
+def with_link(model: TableModel, link: str) -> TableModel:
+    """Return the model with small scores and another link, as far as its outputs allow."""
+    model = replace(model, experts=model.experts / 8, intercept=model.intercept / 8, clamps=None)
+    if link == "softmax" and model.n_outputs > 1:
+        return replace(model, link=LINKS[link], classes=model.outputs)
+    if link == "logit" and model.n_outputs == 1:
+        return replace(model, link=LINKS[link], classes=("no", "yes"), outputs=("yes",))
+    return replace(model, link=LINKS["log" if link == "log" else "identity"], classes=())
+
+
+def test_an_offset_moves_the_average_row_too() -> None:
+    model, table = explained_model(link="log")
+    offset = np.linspace(-1, 1, 12)
+    found = model.explain_local(table, offset=offset, unit="response")
+    np.testing.assert_allclose(found.score[:, 0], model.predict(table, offset=offset), rtol=1e-9)
+    assert found.offset is not None
+    np.testing.assert_allclose(found.base[:, 0], found.intercept[0] * np.exp(offset))
+
+
+def test_parts_of_probabilities_name_the_same_features_as_all_parts_together() -> None:
+    model, table = explained_model(n_outputs=3, n_features=5)
+    few, every = (model.explain_local(table, unit="probability", n_causes=n) for n in (1, 4))
+    np.testing.assert_array_equal(few.causes, every.causes[..., :1])
+    np.testing.assert_allclose(few.rest, every.parts[..., 1:].sum(axis=-1) + every.rest, atol=1e-12)
+
+
+def test_a_unit_that_a_model_does_not_have_is_refused() -> None:
+    model, table = explained_model()
+    with pytest.raises(UserError, match="unit must be 'score', 'probability' or 'response'; got 'percent'"):
+        model.explain_local(table, unit="percent")
+    with pytest.raises(UserError, match=r"'probability' needs a classifier; .* Use unit='response'"):
+        model.explain_local(table, unit="probability")
+
+
+def test_an_explanation_in_probabilities_says_so() -> None:
+    model, table = explained_model(link="logit", n_members=2)
+    found = replace(model, outputs=("yes",)).explain_local(table, unit="response")
+    assert f"average row {found.intercept[0]:.4g}" in repr(found[0])
+    layout = lay_out_waterfall(found, 3)
+    assert (layout.base_name, layout.score_name) == ("average row", "prediction")
+    assert [step.end for step in layout.steps][:-1] == pytest.approx([step.start for step in layout.steps][1:])
+    assert layout.steps[-1].end == pytest.approx(layout.score)
+    assert layout.label == "probability of yes in %"
+    assert layout.score == pytest.approx(100 * found.prediction[3, 0])
+    assert "average row: " in layout.note
+    back = LocalExplanation.from_json(found.to_json())
+    assert back.unit == "probability"
+    old = found.to_dict()
+    del old["unit"]
+    assert LocalExplanation.from_dict(old).unit == "score"

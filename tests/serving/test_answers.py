@@ -89,6 +89,25 @@ def test_explanations_add_up_and_keep_their_bounds(many: httpx.Client, models: P
     assert explained == (pytest.approx(predicted) if not model.classes else predicted)
 
 
+@pytest.mark.parametrize(("name", "unit"), [("two", "probability"), ("three", "probability"), ("count", "response")])
+def test_explanations_add_up_in_the_unit_of_the_prediction(
+    many: httpx.Client, models: Path, name: str, unit: str
+) -> None:
+    answer = many.post(f"/models/{name}/explain", params={"unit": unit}, json={"rows": records(5)}).json()
+    found = nae.load(models / f"{name}.nae").explain_local(make_rows(5, 1), unit=unit)
+    for at, explained in enumerate(answer["explanations"]):
+        for o, part in enumerate(explained["outputs"]):
+            total = part["average"] + sum(one["contribution"] for one in part["contributions"])
+            assert total == pytest.approx(part[unit])
+            assert total == pytest.approx(found.prediction[at, o])
+
+
+def test_a_unit_that_a_model_does_not_have_is_refused(client: httpx.Client) -> None:
+    answer = client.post("/explain", params={"unit": "probability"}, json={"rows": records(1)})
+    assert answer.status_code == 422
+    assert "needs a classifier" in answer.json()["error"]
+
+
 def test_a_number_that_json_does_not_have_is_null() -> None:
     assert encode({"a": [1.0, float("inf"), {"b": float("nan")}]}) == b'{"a":[1.0,null,{"b":null}]}'
 

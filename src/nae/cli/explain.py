@@ -14,6 +14,7 @@ from nae.cli.options import Json, ModelFile, OffsetColumns, load_model
 from nae.cli.reading import read_file
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.explanation import InteractionExplanation, LocalExplanation
+from nae.explanation.local import in_points
 from nae.explanation.serial import Serial
 from nae.tables import TableModel
 
@@ -38,6 +39,9 @@ def explain(
         str | None,
         typer.Option("--class", help="The class or target to explain."),
     ] = None,
+    unit: Annotated[
+        str, typer.Option(help="The unit of --row's contributions: score, probability or response.")
+    ] = "score",
     offset: OffsetColumns = None,
     as_json: Json = False,
 ) -> None:
@@ -48,10 +52,12 @@ def explain(
         raise ConfigError("--row needs a table, and a table needs --row: nae explain m.nae data.csv --row 1.")
     if offset and row is None:
         raise ConfigError("--offset is for one row; give --row and a table, or leave it out.")
+    if unit != "score" and row is None:
+        raise ConfigError("--unit is for one row; give --row and a table, or leave it out.")
     tables, at = _choose_output(load_model(model), output)
     found: Serial
     if row is not None and data is not None:
-        found = _explain_row(tables, data, row, offset)
+        found = _explain_row(tables, data, row, offset, unit)
         shown = [_row_table(found, at, row)]
     elif pair is not None:
         names = [match_name(name, tables.feature_names) or name for name in pair]
@@ -145,7 +151,7 @@ def _feature_table(model: TableModel, name: str, output: int) -> Table:
     return table
 
 
-def _explain_row(model: TableModel, data: str, row: int, offset: list[str] | None) -> LocalExplanation:
+def _explain_row(model: TableModel, data: str, row: int, offset: list[str] | None, unit: str) -> LocalExplanation:
     table = read_file(data)
     if not 1 <= row <= table.num_rows:
         raise DataError(f"--row must be in [1, {table.num_rows}]; got {row}.")
@@ -153,13 +159,15 @@ def _explain_row(model: TableModel, data: str, row: int, offset: list[str] | Non
     base = find_beside(table, offset, None).offset_of(one)
     if base is None:
         note_offset(model)
-    return model.explain_local(align(table, model.schema).slice(row - 1, 1), offset=base, n_causes=3)
+    return model.explain_local(align(table, model.schema).slice(row - 1, 1), offset=base, n_causes=3, unit=unit)
 
 
 def _row_table(explanation: LocalExplanation, output: int, row: int) -> Table:
-    names = explanation.feature_names
-    what = explanation.outputs[output]
-    table = make_table(f"Row {row}", "feature", "value", "contribution", "least", "most", "own value", "context", "by")
+    names, what = explanation.feature_names, explanation.outputs[output]
+    explanation = in_points(explanation)
+    is_points = explanation.unit == "probability"
+    title = f"Row {row}{f', in percentage points for {what}' if is_points else ''}"
+    table = make_table(title, "feature", "value", "contribution", "least", "most", "own value", "context", "by")
     table.columns[-1].justify = "left"
     values = explanation.values[0, :, output]
     for i in np.argsort(-np.abs(values), kind="stable"):
@@ -181,10 +189,10 @@ def _row_table(explanation: LocalExplanation, output: int, row: int) -> Table:
         )
     score = float(explanation.score[0, output])
     offset = "" if explanation.offset is None else f" + offset {digits(explanation.offset[0, output])}"
-    table.caption = (
-        f"intercept {digits(explanation.intercept[output])}{offset} + contributions = score {digits(score)} of {what}; "
-        f"prediction {digits(float(np.ravel(explanation.prediction[0])[output]))}"
-    )
+    base = f"{explanation.base_name} {digits(explanation.intercept[output])}{offset} + contributions"
+    prediction = f"prediction {digits(float(np.ravel(explanation.prediction[0])[output]) * (100 if is_points else 1))}"
+    is_score = explanation.unit == "score"
+    table.caption = f"{base} = " + (f"score {digits(score)} of {what}; {prediction}" if is_score else prediction)
     return table
 
 

@@ -1,7 +1,7 @@
 """The local explanation: the contributions of a row, with bounds, own effects and the causes of their shifts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,10 +19,11 @@ from nae.explanation.own import own_effects
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, has_context, require_statistics
 from nae.explanation.serial import Column, Serial, make_frame
+from nae.explanation.units import Exchange, check_unit
 from nae.quality import check_offset
 from nae.tables.model import TableModel
 
-__all__ = ["LocalExplanation", "explain_local"]
+__all__ = ["LocalExplanation", "explain_local", "in_points"]
 
 _PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "parts", "rest", "prediction", "offset")
 
@@ -57,6 +58,7 @@ class LocalExplanation(InterpretView, Serial):
     prediction: Array  # (row, output), the inverse link of the score
     stability: Array | None  # (feature, output), agreement of the members; None for a single one
     offset: Array | None = None  # (row, output), added to the score and not explained
+    unit: str = "score"  # in which contributions are; the intercept of others is the prediction of the average row
 
     def __len__(self) -> int:
         return len(self.values)
@@ -69,7 +71,10 @@ class LocalExplanation(InterpretView, Serial):
         output = int(self.prediction[0].argmax()) if len(self.classes) > 2 else 0
         name = f" of {self.outputs[output]}" if self.classes or n_outputs > 1 else ""
         prediction, score = self.prediction[0, output], self.score[0, output]
-        facts = f"prediction{name} {prediction:.4g}, score {score:.4g}, intercept {self.intercept[output]:.4g}"
+        base = f"{self.base_name} {self.intercept[output]:.4g}"
+        facts = f"prediction{name} {prediction:.4g}, " + (
+            f"score {score:.4g}, {base}" if self.unit == "score" else base
+        )
         if self.offset is not None:
             facts += f", offset {self.offset[0, output]:.4g}"
         order = np.argsort(-np.abs(self.values[0, :, output]), kind="stable")
@@ -107,7 +112,7 @@ class LocalExplanation(InterpretView, Serial):
 
     @property
     def score(self) -> Array:
-        """The decision function, (row, output)."""
+        """The sum of contributions and base, (row, output): the decision function, or the prediction in its unit."""
         return np.asarray(self.values.sum(axis=1) + self.base)
 
     @property
@@ -115,6 +120,11 @@ class LocalExplanation(InterpretView, Serial):
         """The number that contributions are added to, (row, output): the intercept, plus the offset if there is one."""
         shape = (len(self), len(self.intercept))
         return np.broadcast_to(self.intercept, shape) if self.offset is None else self.intercept + self.offset
+
+    @property
+    def base_name(self) -> str:
+        """The name of what contributions are added to, apart from the offset: the intercept, or the average row."""
+        return "intercept" if self.unit == "score" else "average row"
 
     def feature_index(self, name: str) -> int:
         """Return the position of a feature."""
@@ -182,9 +192,11 @@ def explain_local(
     offset: Any = None,
     n_causes: int = 10,
     name: str | None = None,
+    unit: str = "score",
 ) -> LocalExplanation:
     """Return the explanation of rows whose columns are in the model's order."""
     statistics = require_statistics(model)
+    unit = check_unit(model, unit)
     if n_causes < 1:
         raise UserError(f"n_causes must be at least 1; got {n_causes}.")
     cells = model.schema.locate(columns, dtype=model.experts.dtype)
@@ -192,7 +204,9 @@ def explain_local(
     found = model.contributions(cells)
     values, lower, upper = (part.reshape(shape) for part in (found.values, found.lower, found.upper))
     own = own_effects(model, cells, values, statistics.mean)
-    causes, parts, rest = _split(model, cells, values, own, min(n_causes, model.n_features - 1))
+    n_kept = min(n_causes, model.n_features - 1)
+    n_split = n_kept if unit == "score" or model.n_outputs == 1 else model.n_features - 1
+    causes, parts, rest = _split(model, cells, values, own, n_split)
     target = None if y is None else np.asarray(y)
     if target is not None and len(target) != len(cells):
         raise DataError(f"y must have one value per row ({len(cells)}); got {len(target)}.")
@@ -200,7 +214,7 @@ def explain_local(
         check_offset(model, offset)
     base = read_offset(offset, len(cells), model.n_outputs, is_per_class=len(model.classes) > 2)
     score = values.sum(axis=1) + model.intercept + (0.0 if base is None else base)
-    return LocalExplanation(
+    explained = LocalExplanation(
         name=name or "Neural additive experts",
         feature_names=model.feature_names,
         outputs=model.outputs,
@@ -220,6 +234,41 @@ def explain_local(
         stability=None if model.n_members == 1 else statistics.agreement,
         offset=base,
     )
+    return explained if unit == "score" else _exchanged(explained, model, unit, n_kept)
+
+
+def _exchanged(found: LocalExplanation, model: TableModel, unit: str, n_causes: int) -> LocalExplanation:
+    """Return the explanation in the unit of the prediction, as changes from the average row."""
+    exchange = Exchange.of(model, found.score, found.offset)
+    lower, upper = exchange.bounds(found.lower, found.upper)
+    values, own = exchange.contributions(found.values), exchange.contributions(found.own)
+    causes, parts = found.causes, found.parts
+    if model.n_outputs == 1:
+        parts = parts * exchange.slopes[:, :, :, None]
+    else:
+        causes, parts = _largest(exchange.parts(causes, parts), n_causes)
+    return replace(
+        found,
+        intercept=exchange.intercept,
+        values=values,
+        lower=np.minimum(lower, values),
+        upper=np.maximum(upper, values),
+        own=own,
+        causes=causes,
+        parts=parts,
+        rest=(values - own) - parts.sum(axis=-1),
+        offset=None if found.offset is None else exchange.base - exchange.intercept,
+        unit=unit,
+    )
+
+
+def in_points(found: LocalExplanation) -> LocalExplanation:
+    """Return probabilities in percentage points, to be shown; an explanation in another unit stays as it is."""
+    if found.unit != "probability":
+        return found
+    names = ("intercept", "values", "lower", "upper", "own", "parts", "rest")
+    hundred = {name: 100 * getattr(found, name) for name in names}
+    return replace(found, offset=None if found.offset is None else 100 * found.offset, **hundred)
 
 
 def _split(model: TableModel, cells: Cells, values: Array, own: Array, n_causes: int) -> tuple[IntArray, Array, Array]:

@@ -26,7 +26,12 @@ def pick_output(outputs: tuple[str, ...], output: str | int | None) -> int:
 def score_label(explanation: Any, output: int | None, unit: str | None = None) -> str:
     """Return a name for the score, which is the sum of the contributions: 'log-odds of yes', 'prediction (USD)'."""
     name = "" if output is None else explanation.outputs[output]
-    if explanation.link == "logit":
+    in_unit = getattr(explanation, "unit", "score")
+    if in_unit == "probability":
+        label = f"probability of {name} in %" if name else "probability in %"
+    elif in_unit == "response":
+        label = "prediction" if name in ("", "score") else name
+    elif explanation.link == "logit":
         label = f"log-odds of {name}" if name else "log-odds"
     elif explanation.link == "softmax":
         label = f"score of class {name}" if name else "class scores"

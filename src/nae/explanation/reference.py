@@ -16,7 +16,7 @@ from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 from nae.tables.statistics import Statistics
 
-__all__ = ["MeanGate", "all_slots", "has_context", "mean_terms", "require_statistics"]
+__all__ = ["MeanGate", "all_slots", "has_context", "mean_contributions", "mean_terms", "require_statistics"]
 
 
 def has_context(model: TableModel) -> bool:
@@ -41,6 +41,16 @@ def mean_terms(model: TableModel, weight: Array) -> Array:
         slots = model.schema.slots(i)
         own = weight[slots]
         means.append(np.tensordot(own / own.sum(), model.gate.terms[slots], axes=1))
+    return np.stack(means)
+
+
+def mean_contributions(model: TableModel) -> Array:
+    """Return the mean own effect of every feature over the training rows: the average row, (feature, output)."""
+    statistics = require_statistics(model)
+    means = []
+    for i in range(model.n_features):
+        weight = statistics.weight[model.schema.slots(i)]
+        means.append(weight / weight.sum() @ statistics.mean[model.schema.slots(i)])
     return np.stack(means)
 
 

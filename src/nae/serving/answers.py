@@ -30,9 +30,11 @@ def predict_rows(model: TableModel, cells: Cells) -> dict[str, Any]:
     }
 
 
-def explain_rows(model: TableModel, columns: Columns, rows: list[dict[str, Any]], *, n_causes: int) -> dict[str, Any]:
+def explain_rows(
+    model: TableModel, columns: Columns, rows: list[dict[str, Any]], *, n_causes: int, unit: str = "score"
+) -> dict[str, Any]:
     """Return all contributions of rows, each with its bounds, its own effect and the causes of its shift."""
-    found = model.explain_local(columns, n_causes=n_causes)
+    found = model.explain_local(columns, n_causes=n_causes, unit=unit)
     answers = []
     for at, row in enumerate(rows):
         outputs = [_output(found, at, o, row, model.feature_names) for o in range(model.n_outputs)]
@@ -80,10 +82,11 @@ def _output(
         }
         for i in order
     ]
+    total, base = ("score", "intercept") if found.unit == "score" else (found.unit, "average")
     return {
         "output": found.outputs[output],
-        "score": float(found.score[at, output]),
-        "intercept": float(found.intercept[output]),
+        total: float(found.score[at, output]),
+        base: float(found.intercept[output]),
         "contributions": contributions,
     }
 

@@ -199,9 +199,13 @@ def _add_routes(app: FastAPI, state: _AppState) -> None:
         responder = state.find(request.path_params.get("name"))
         return await state.answer(request, responder, "predict", responder.predict)
 
-    async def explain(request: Request, causes: Annotated[int, Query(ge=1, le=20)] = 3) -> Response:
+    async def explain(
+        request: Request, causes: Annotated[int, Query(ge=1, le=20)] = 3, unit: str = "score"
+    ) -> Response:
         responder = state.find(request.path_params.get("name"))
-        return await state.answer(request, responder, "explain", lambda body: responder.explain(body, n_causes=causes))
+        return await state.answer(
+            request, responder, "explain", lambda body: responder.explain(body, n_causes=causes, unit=unit)
+        )
 
     async def schema(request: Request) -> Response:
         return _json(state.find(request.path_params.get("name")).schema)

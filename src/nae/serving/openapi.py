@@ -85,7 +85,7 @@ def _model_paths(served: ServedModel, base: str, label: str, limits: Limits) -> 
         "schema": {"type": "integer", "minimum": 1, "maximum": 20, "default": 3},
     }
     explain = _asking(f"explain{label}", "Explain rows: contributions, bounds, own effects and causes.")
-    explain["parameters"] = [causes]
+    explain["parameters"] = [causes, _unit(model)]
     predict = _asking(f"predict{label}", "Predict rows.")
     for operation, most, answer in (
         (predict, limits.max_rows, _predictions(model)),
@@ -101,6 +101,19 @@ def _model_paths(served: ServedModel, base: str, label: str, limits: Limits) -> 
         f"{base}/explain": {"post": explain},
         f"{base}/schema": {"get": _about(f"schema{label}", "Return the JSON schema of a row.")},
         f"{base}/model": {"get": _about(f"model{label}", "Return the model's card: promises and effect caps.")},
+    }
+
+
+def _unit(model: TableModel) -> dict[str, Any]:
+    return {
+        "name": "unit",
+        "in": "query",
+        "description": "The unit of contributions; in that of the prediction they are changes from the average row.",
+        "schema": {
+            "type": "string",
+            "enum": ["score", *(["probability"] if model.classes else []), "response"],
+            "default": "score",
+        },
     }
 
 
@@ -199,16 +212,16 @@ def _predictions(model: TableModel) -> dict[str, Any]:
 
 
 def _explanations(model: TableModel) -> dict[str, Any]:
-    contribution = _object(
-        feature=_TEXT,
-        value={"type": ["string", "number", "boolean", "null"]},
-        contribution=_NUMBER,
-        lower=_NUMBER,
-        upper=_NUMBER,
-        own=_NUMBER,
-        shift=_NUMBER,
-        causes=_list(_object(feature=_TEXT, part=_NUMBER)),
-    )
-    output = _object(output=_TEXT, score=_NUMBER, intercept=_NUMBER, contributions=_list(contribution))
-    answers = _list(_object(prediction=_prediction(model), outputs=_list(output)))
+    total, share = "probability" if model.classes else "response", {"type": ["number", "null"]}
+    in_score = _object(output=_TEXT, score=_NUMBER, intercept=_NUMBER, contributions=_contributions(_NUMBER))
+    in_unit = _object(output=_TEXT, **{total: share}, average=share, contributions=_contributions(share))
+    outputs = {"anyOf": [_list(in_score), _list(in_unit)]}
+    answers = _list(_object(prediction=_prediction(model), outputs=outputs))
     return _object(model=_TEXT, version=_TEXT, explanations=answers)
+
+
+def _contributions(number: dict[str, Any]) -> dict[str, Any]:
+    shares = dict.fromkeys(("contribution", "lower", "upper", "own", "shift"), number)
+    causes = _list(_object(feature=_TEXT, part=number))
+    value = {"type": ["string", "number", "boolean", "null"]}
+    return _list(_object(feature=_TEXT, value=value, **shares, causes=causes))

@@ -32,11 +32,11 @@ class Responder:
             cells = model.cells(self._predicted.columns(rows))
         return self._answer(predict_rows(model, cells)), len(rows)
 
-    def explain(self, body: bytes, *, n_causes: int) -> tuple[bytes, int]:
+    def explain(self, body: bytes, *, n_causes: int, unit: str = "score") -> tuple[bytes, int]:
         """Return the answer and how many rows it is about."""
         rows = self._explained.read(body)
         columns = self._explained.columns(rows)
-        return self._answer(explain_rows(self.served.model, columns, rows, n_causes=n_causes)), len(rows)
+        return self._answer(explain_rows(self.served.model, columns, rows, n_causes=n_causes, unit=unit)), len(rows)
 
     def _answer(self, content: dict[str, Any]) -> bytes:
         return encode({"model": self.served.name, "version": self.served.version, **content})

@@ -6,7 +6,7 @@ import numpy as np
 
 from nae._typing import IntArray
 from nae.errors import UserError
-from nae.explanation.local import LocalExplanation
+from nae.explanation.local import LocalExplanation, in_points
 from nae.explanation.outputs import pick_output, score_label
 from nae.explanation.shapes import GlobalExplanation
 from nae.links import link_named
@@ -129,7 +129,8 @@ class WaterfallLayout:
     steps: tuple[Step, ...]
     base: float  # where the steps start; its name follows
     base_name: str
-    score: float
+    score: float  # where they end
+    score_name: str
     decimals: int
     title: str
     label: str
@@ -165,10 +166,11 @@ def lay_out_waterfall(
     """Return the waterfall of one row. With several classes, the default ``output`` is the predicted class."""
     if not -len(explanation) <= row < len(explanation):
         raise UserError(f"row must be in [0, {len(explanation) - 1}]; got {row}.")
-    score, one = explanation.score[row], explanation[row]
+    one = in_points(explanation[row])
+    score = one.score[0]
     is_predicted = output is None and explanation.link == "softmax"
     o = int(score.argmax()) if is_predicted else pick_output(explanation.outputs, output)
-    values = explanation.values[row, :, o]
+    values = one.values[0, :, o]
     order = np.argsort(-np.abs(values), kind="stable")
     if len(order) > max_features:
         order = order[: max_features - 1]
@@ -186,10 +188,11 @@ def lay_out_waterfall(
     return WaterfallLayout(
         steps=steps,
         base=float(starts[0]),
-        base_name="intercept" if one.offset is None else "intercept and offset",
+        base_name=one.base_name if one.offset is None else f"{one.base_name} and offset",
         score=float(score[o]),
+        score_name="score" if one.unit == "score" else "prediction",
         decimals=decimals,
-        title=_title(one, o, decimals),
+        title=_title(explanation[row], o, decimals),
         label=score_label(explanation, o, unit),
         note=_note(explanation, order, o),
         x_range=(min(ends) - room, max(ends) + room),
@@ -251,11 +254,12 @@ def _title(explanation: LocalExplanation, o: int, decimals: int) -> str:
 
 
 def _note(explanation: LocalExplanation, order: IntArray, o: int) -> str:
-    link = link_named(explanation.link)
-    base = link.inverse(explanation.intercept)
+    base = explanation.intercept
+    if explanation.unit == "score":
+        base = link_named(explanation.link).inverse(base)
     average = float(base[o]) if np.ndim(base) else float(base)
     shown = _percent(average) if explanation.link in ("logit", "softmax") else format_number(average)
-    parts = [f"intercept alone: {shown}"]
+    parts = [f"{'intercept alone' if explanation.unit == 'score' else 'average row'}: {shown}"]
     if explanation.stability is not None:
         parts.append(f"stability of the attributions shown: {float(explanation.stability[order, o].mean()):.2f}")
     return " · ".join(parts)

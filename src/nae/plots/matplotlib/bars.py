@@ -81,7 +81,14 @@ def draw_waterfall(layout: WaterfallLayout, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(last + 0.95, -0.75)
     _mark(ax, layout.base, -0.6, f"{layout.base_name} {format_fixed(layout.base, layout.decimals)}", layout)
     ax.plot([layout.score] * 2, [last + 0.3, last + 0.95], color=STYLE.ink, linewidth=1.1)
-    _mark(ax, layout.score, last + 0.68, f"score {format_fixed(layout.score, layout.decimals)}", layout, is_bold=True)
+    _mark(
+        ax,
+        layout.score,
+        last + 0.68,
+        f"{layout.score_name} {format_fixed(layout.score, layout.decimals)}",
+        layout,
+        is_bold=True,
+    )
     ax.set_yticks(range(len(steps)), shorten_all([step.label for step in steps], 34), parse_math=False)
     ax.set_xlabel(layout.label, fontsize="small", color=STYLE.ink, parse_math=False)
     tidy(ax, grid="x")

@@ -52,9 +52,20 @@ class Explains(Asked):
         return explain_global(model, cells, name=name)
 
     def explain_local(
-        self, X: Any, y: Any = None, *, offset: Any = None, n_causes: int = 10, name: str | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        offset: Any = None,
+        n_causes: int = 10,
+        name: str | None = None,
+        unit: str = "score",
     ) -> "LocalExplanation":
         """Return the contributions of the rows, each with its bounds, its own effect and the causes of its shift.
+
+        In the unit of the prediction, contributions are changes from the average row, whose contributions are the means
+        over the training rows. A change of the score counts as much as the prediction changes in the mean on the
+        straight way from the score of the average row to that of the row. So contributions still add up.
 
         Parameters
         ----------
@@ -68,11 +79,13 @@ class Explains(Asked):
             Number of causes that are named per shift. The others are summed up as the rest.
         name
             A title.
+        unit
+            'score'; 'probability' of each class; or 'response', the unit of the prediction.
         """
         from nae.explanation.local import explain_local
 
-        columns = self._explained_columns(X)
-        return explain_local(self._explained_model(), columns, y, offset=offset, n_causes=n_causes, name=name)
+        model, columns = self._explained_model(), self._explained_columns(X)
+        return explain_local(model, columns, y, offset=offset, n_causes=n_causes, name=name, unit=unit)
 
     def explain_interaction(
         self, *features: str, isolation: "Isolation" = "mean", resolution: int = 48, X: Any = None
