@@ -1,7 +1,8 @@
 """Measure the time of certificates: ``python -m benchmarks.certify_speed``.
 
 It certifies statements about one feature that keeps them, and about one that breaks them, so that two inputs are
-searched for. Then it compares the model with one whose experts moved, and caps a feature.
+searched for. Then it compares the model with one whose experts moved, and caps a feature. The page of guarantees has
+the seconds.
 
 The models have 8 features (as Housing has) or 280, 8 experts, 8 members, and an additive or a low-rank gate. Their
 tables are random, so nothing must be trained: times do not depend on what was learned.
@@ -9,13 +10,16 @@ tables are random, so nothing must be trained: times do not depend on what was l
 
 import argparse
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import nae
+from benchmarks.guarantees.record import FOLDER, Record
+from benchmarks.run import own_version
 from nae.encoding import Number, Schema
 from nae.links import LINKS
 from nae.tables import GateTables, SoftmaxRouting, TableModel
@@ -31,20 +35,39 @@ STATEMENTS: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Timed:
+    """The seconds of one kind of work with a model: a tuple of the proven and the refuted statement, or of one."""
+
+    model: str
+    work: str
+    seconds: tuple[float, ...]
+    version: str
+
+
 def main() -> None:
-    """Print a table of seconds for every model."""
-    argparse.ArgumentParser(prog="python -m benchmarks.certify_speed", description=__doc__).parse_args()
-    print("| model | statement | proven, s | refuted, s |\n|---|---|---|---|")
+    """Record and print the seconds for every model, and write the page."""
+    from benchmarks.guarantees.page import write_page
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.certify_speed", description=__doc__)
+    parser.add_argument("--record", type=Path, default=FOLDER / "certify.json", help="the file of results")
+    given = parser.parse_args()
+    record = Record(given.record)
     for n_features, gate, n_knots in MODELS:
         model = _model(np.random.default_rng(0), n_features, gate, n_knots)
-        for name, statement in STATEMENTS.items():
-            times = " | ".join(f"{_seconds(_certify(model, statement(feature))):.2f}" for feature in ("x0", "x1"))
-            print(f"| {n_features} features, {gate} gate | {name} | {times} |", flush=True)
-    print("\n| model | compare, s | an edit, s |\n|---|---|---|")
-    for n_features, gate, n_knots in MODELS:
-        model = _model(np.random.default_rng(0), n_features, gate, n_knots)
-        times = " | ".join(f"{_seconds(work):.2f}" for work in (_compare(model), _cap(model)))
-        print(f"| {n_features} features, {gate} gate | {times} |", flush=True)
+        for name, work in _works(model):
+            label = f"{n_features} features, {gate} gate"
+            found = Timed(label, name, tuple(map(_seconds, work)), own_version())
+            record.put(f"{label}/{name}", found)
+            print(f"{label:<28} {name:<12} {' / '.join(f'{each:.2f}' for each in found.seconds)} s", flush=True)
+    write_page(given.record.parent)
+
+
+def _works(model: TableModel) -> Iterator[tuple[str, tuple[Callable[[], object], ...]]]:
+    for name, statement in STATEMENTS.items():
+        yield name, tuple(_certify(model, statement(feature)) for feature in ("x0", "x1"))
+    yield "compare", (_compare(model),)
+    yield "an edit", (_cap(model),)
 
 
 def _certify(model: TableModel, statement: dict[str, Any]) -> Callable[[], object]:

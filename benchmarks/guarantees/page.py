@@ -4,13 +4,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.guarantees.attacks_page import render_attacks
+from benchmarks.guarantees.certify_page import render_certify
+from benchmarks.guarantees.ranges_page import render_ranges
 from benchmarks.guarantees.scores_page import render_scores
 from benchmarks.guarantees.tightness_page import render_tightness
 from benchmarks.machine import describe
 
 __all__ = ["SECTIONS", "write_page"]
 
-SECTIONS: tuple[Callable[[Path], str], ...] = (render_attacks, render_scores, render_tightness)
+SECTIONS: tuple[Callable[[Path], str], ...] = (
+    render_attacks,
+    render_scores,
+    render_tightness,
+    render_ranges,
+    render_certify,
+)
 """What writes the section of a subcommand, given the folder of results; empty if there are none."""
 
 _HEAD = f"""# Guarantees

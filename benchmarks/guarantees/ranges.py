@@ -7,21 +7,23 @@ among random pairs of knots and *missing*, after a search that moves one of the 
 
 import argparse
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.datasets import dataset_named, load
-from benchmarks.machine import describe
-from benchmarks.tables import markdown_table
+from benchmarks.guarantees.record import FOLDER, Record
+from benchmarks.run import own_version
 from nae import NAERegressor, TableModel
 from nae._typing import Array
 from nae.encoding import Cells
 from nae.ranges import whole
 
-__all__ = ["Measured", "add_command", "measure", "render"]
+__all__ = ["BUDGETS", "DEFAULT", "Measured", "add_command", "measure"]
 
 NAME = "ranges"
 DATASET = "housing"
@@ -41,27 +43,40 @@ class Measured:
     widths: dict[int, float]  # by budget
     seconds: float  # of one processor, for all rows with the default budget
     n_outside: int  # completions with a score outside of the range
+    n_rows: int
+    version: str = ""
+
+    @classmethod
+    def from_record(cls, found: Mapping[str, Any]) -> Self:
+        """Return what a record holds, whose keys are text."""
+        return cls(**{**found, "widths": {int(budget): width for budget, width in found["widths"].items()}})
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to a command line."""
     parser = commands.add_parser(NAME, help="ranges with unknown features", description=__doc__)
     parser.add_argument("--rows", type=int, default=1000, help="test rows that get a range")
+    parser.add_argument("--record", type=Path, default=FOLDER / "ranges.json", help="the file of results")
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> None:
-    """Fit, measure and print a table."""
+    """Fit, measure and record, and write the page."""
+    from benchmarks.guarantees.page import write_page
+
     split = load(dataset_named(DATASET))
     start = time.perf_counter()
     model = NAERegressor(random_state=0).fit(split.all_train.X, split.all_train.y).model_
-    print(f"{describe()}; fitted in {time.perf_counter() - start:.0f} s: {model}", flush=True)
-    rows = split.test.X.head(given.rows)
-    unknown = [*PAIRS, (PAIRS[0][0],), (*PAIRS[0], *PAIRS[1])]
-    print(render([measure(model, rows, names) for names in unknown], len(rows)))
+    print(f"fitted in {time.perf_counter() - start:.0f} s: {model}", flush=True)
+    rows, record = split.test.X.head(given.rows), Record(given.record)
+    for names in (*PAIRS, (PAIRS[0][0],), (*PAIRS[0], *PAIRS[1])):
+        found = replace(measure(model, rows, names), version=own_version())
+        record.put(", ".join(names), found)
+        print(found, flush=True)
     start = time.perf_counter()
     print(model.extremes())
     print(f"{time.perf_counter() - start:.1f} s")
+    write_page(given.record.parent)
 
 
 def measure(model: TableModel, rows: "pd.DataFrame", unknown: Sequence[str]) -> Measured:
@@ -77,7 +92,8 @@ def measure(model: TableModel, rows: "pd.DataFrame", unknown: Sequence[str]) -> 
     n = min(N_SEARCHED, len(rows))
     scores = completions(model, rows.head(n), [model.schema.index(name) for name in unknown])
     outside = (scores < found.lower[:n, None]) | (scores > found.upper[:n, None])
-    return Measured(tuple(unknown), float(np.ptp(scores, axis=1).mean()), widths, seconds, int(outside.sum()))
+    reached = float(np.ptp(scores, axis=1).mean())
+    return Measured(tuple(unknown), reached, widths, seconds, int(outside.sum()), len(rows))
 
 
 def completions(model: TableModel, rows: "pd.DataFrame", features: Sequence[int]) -> Array:
@@ -98,28 +114,6 @@ def completions(model: TableModel, rows: "pd.DataFrame", features: Sequence[int]
             best = moved.take((sign * tried).argmax(axis=1) + len(domain) * np.arange(len(cells)))
             found.append(tried)
     return np.concatenate(found, axis=1)
-
-
-def render(found: Sequence[Measured], n_rows: int) -> str:
-    """Return the table of what was measured."""
-    header = [
-        "unknown",
-        "reached",
-        *(f"boxes: {budget}" for budget in BUDGETS),
-        f"processor s for {n_rows:,} rows",
-        "outside",
-    ]
-    lines = [
-        [
-            ", ".join(one.unknown),
-            f"{one.reached:.2f}",
-            *(f"{one.widths[budget]:.2f}" for budget in BUDGETS),
-            f"{one.seconds:.2f}",
-            str(one.n_outside),
-        ]
-        for one in found
-    ]
-    return markdown_table(header, lines)
 
 
 def _repeated(cells: Cells, n: int) -> Cells:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.certify_speed import Timed
 from benchmarks.guarantees.attack import KINDS, Fall, Found, Target, attack
 from benchmarks.guarantees.attacks import Attacked, attack_model
 from benchmarks.guarantees.cases import CASES, Case, load_case
@@ -160,6 +161,17 @@ def test_the_page_has_both_bounds_their_ratio_and_clear_losses(tmp_path: Path) -
     assert "| Housing, RMSE | 0.250 | 0.500 | 2.00 | 0.25 | 0.9000 | 0.9100 | -0.01 ± 0.001 |" in page
     assert "the median ratio of the tightness is 2.00" in page
     assert "worse by more than two standard errors on Housing." in page
+
+
+def test_the_page_has_the_seconds_of_certificates(tmp_path: Path) -> None:
+    folder = tmp_path / "guarantees"
+    for n in (280, 8):
+        for work, seconds in (("monotone", (0.02, 0.5)), ("compare", (1.25,))):
+            found = Timed(f"{n} features, additive gate", work, seconds, "1.0")
+            Record(folder / "certify.json").put(f"{found.model}/{work}", found)
+    write_page(folder)
+    page = (tmp_path / "guarantees.md").read_text()
+    assert "| 8 features, additive gate | 1.25 | 0.02 / 0.50 |\n| 280 features, additive gate |" in page
 
 
 def test_an_unknown_model_or_case_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
