@@ -110,6 +110,13 @@ class Network:
         """What all experts of a feature, and the intercept, are added to; None without such a start."""
         return self.arrays.get(START)
 
+    @property
+    def intercepts(self) -> Array:
+        """The intercept of every member, (O, M), as float64."""
+        own = np.asarray(self.arrays["intercept"], dtype=np.float64)
+        own = own if self.start is None else own + np.asarray(self.start[-1], dtype=np.float64)
+        return np.sort(own, axis=0) if self.sorts_outputs else own
+
     def with_arrays(self, arrays: Mapping[str, AnyArray]) -> "Network":
         """Return the network with other weights, in the precision of training."""
         return replace(self, arrays={name: np.asarray(array, dtype=self.dtype) for name, array in arrays.items()})
@@ -138,13 +145,7 @@ class Network:
                 raw, raw_terms = self._evaluate(i, padded[own] - i * self.n_slots)
                 raw = raw if start is None else raw + start[padded[own]][:, None]
                 experts[own], terms[own] = self._shape(i, raw, raw_terms)
-        intercept = np.asarray(self.arrays["intercept"], dtype=np.float64)
-        intercept = intercept if start is None else intercept + start[-1]
-        return (
-            experts,
-            self.gate.to_tables(terms, gate, forms=self.forms),
-            np.sort(intercept, axis=0) if self.sorts_outputs else intercept,
-        )
+        return experts, self.gate.to_tables(terms, gate, forms=self.forms), self.intercepts
 
     def _evaluate(self, feature: int, slots: IntArray) -> tuple[Array, Array]:
         """Return experts (S, K, O, M) and gate terms (S, W, M) of a feature on some slots."""

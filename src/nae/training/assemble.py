@@ -16,7 +16,7 @@ from nae.tables.statistics import slot_weights
 from nae.training.clamping import Guards, Positions
 from nae.training.ordering import in_order
 
-__all__ = ["Scale", "assemble", "padded_slots"]
+__all__ = ["Scale", "assemble", "padded_slots", "unpadded"]
 
 _LARGE = 1e30  # contributions may be thousands of times as large, and single precision ends at 3.4e38
 
@@ -45,6 +45,13 @@ def padded_slots(schema: Schema) -> IntArray:
     """Return the position of every slot of the schema in tables padded to the feature with most slots."""
     longest = max(feature.n_slots for feature in schema.features)
     return np.concatenate([i * longest + np.arange(f.n_slots) for i, f in enumerate(schema.features)])
+
+
+def unpadded(schema: Schema, cells: Cells) -> Cells:
+    """Return the cells of training rows, which count padded slots, in the slots of the schema."""
+    longest = max(feature.n_slots for feature in schema.features)
+    padding = np.arange(len(schema)) * longest - schema.offsets[:-1]
+    return Cells(cells.slot - padding, cells.fraction)
 
 
 def assemble(

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
-from nae.encoding import Cells
 from nae.tables.model import TableModel
-from nae.training.assemble import Scale
+from nae.training.assemble import Scale, unpadded
 from nae.training.data import RowSource, Scored, TrainingRows
 from nae.training.losses import Excess, Loss
 from nae.training.ordering import least_apart, pool_violators
@@ -107,18 +106,11 @@ def _score(model: TableModel, rows: TrainingRows, loss: Loss, scale: Scale) -> A
         begin, centre = scale.centre.astype(rows.weight.dtype).astype(np.float64), nothing
     for start in range(0, len(rows), _SCORED):
         part = slice(start, start + _SCORED)
-        found = model.decision_function(_cells(model, rows.cells.take(part))).reshape(-1, model.n_outputs)
+        found = model.decision_function(unpadded(model.schema, rows.cells.take(part))).reshape(-1, model.n_outputs)
         score[part] = (found - centre) / scale.unit
         if rows.base is not None:
             score[part] += rows.base[part].astype(np.float64) - begin
     return score
-
-
-def _cells(model: TableModel, cells: Cells) -> Cells:
-    """Return the cells of training rows in the tables of the model, which are not padded."""
-    longest = max(feature.n_slots for feature in model.schema.features)
-    padding = np.arange(model.n_features) * longest - model.schema.offsets[:-1]
-    return Cells(cells.slot - padding, cells.fraction)
 
 
 @dataclass(frozen=True, eq=False)
