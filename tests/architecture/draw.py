@@ -17,7 +17,17 @@ GROUPS = {
         "presets",
         "datasets",
     ),
-    "The model": ("tables", "quality", "certificates", "ranges", "explanation", "decisions", "metrics", "card"),
+    "The model": (
+        "tables",
+        "quality",
+        "certificates",
+        "ranges",
+        "explanation",
+        "decisions",
+        "uncertainty",
+        "metrics",
+        "card",
+    ),
     "Learning": (
         "native",
         "network",

@@ -30,6 +30,7 @@ GRAPH: Graph = {
     "ranges": ("encoding", "tables", "certificates"),
     "explanation": ("encoding", "tables", "quality", "certificates", "ranges"),
     "decisions": ("links", "encoding", "tables", "explanation"),
+    "uncertainty": ("encoding", "tables", "quality", "explanation"),
     "metrics": ("encoding", "tables", "explanation"),
     "card": ("encoding", "tables", "quality"),
     "plots": ("links", "explanation"),
@@ -46,7 +47,7 @@ GRAPH: Graph = {
     "engines": ("encoding", "native", "network", "training"),
     "estimators": (
         *("links", "contributions", "recipes", "parameters", "selection", "encoding", "tables", "quality"),
-        *("explanation", "metrics", "network", "constraints", "scanning", "training", "engines"),
+        *("explanation", "uncertainty", "metrics", "network", "constraints", "scanning", "training", "engines"),
     ),
     "tuning": ("recipes", "selection", "encoding", "plots", "estimators"),
     "scale": ("encoding", "tables", "explanation", "scanning", "training", "engines", "estimators", "tuning"),
@@ -61,6 +62,7 @@ FORWARDING = {
     "tables/answers/decides.py": "decisions",
     "tables/answers/explains.py": "explanation",
     "tables/answers/proves.py": "explanation",
+    "tables/answers/doubts.py": "uncertainty",
     "explanation/interpret.py": "interop",
 }
 # What reads a model must not know how it was trained.

@@ -1,4 +1,4 @@
-"""Writes a small file of every kind of model that ``make_format_1`` does not write, with clamps, in the newest format.
+"""Writes a file of every kind of model that ``make_format_1`` does not write, with all parts of the newest format.
 
 Files that are there are never written again: ``python -m tests.golden.make_kinds``.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from nae.encoding import Category, Number
 from nae.tables import TableModel, save
 from nae.tables.archive import FORMAT
-from tests.laws.models import make_model
+from tests.laws.models import make_model, with_residuals
 
 FOLDER = Path(__file__).parent
 FEATURES = (
@@ -46,6 +46,7 @@ def main() -> None:
         model = make_model(np.random.default_rng(1), features=FEATURES, is_clamped=True, **shape)
         if model.classes:
             model = replace(model, class_weight=(1.0, 2.5))
+        model = with_residuals(model, np.random.default_rng(2))
         save(model, path, extra={"note": "golden"})
         path.with_suffix(".json").write_text(json.dumps(answers(model, ROWS), indent=1) + "\n")
 

@@ -8,9 +8,10 @@ from nae._typing import Array
 from nae.encoding import Category, Columns, Feature, Number, Schema
 from nae.links import LINKS
 from nae.tables import Clamps, GateTables, TableModel
+from nae.tables.residuals import Residuals
 from nae.tables.routing import ROUTINGS
 
-__all__ = ["UNKNOWN", "clamped", "make_model", "make_schema", "make_table", "permuted"]
+__all__ = ["UNKNOWN", "clamped", "make_model", "make_schema", "make_table", "permuted", "with_residuals"]
 
 UNKNOWN = "never seen"
 
@@ -90,6 +91,14 @@ def clamped(model: TableModel, random: np.random.Generator) -> TableModel:
     least, most = model.slot_bounds
     parts = np.sort(random.uniform(-0.2, 1.2, (2, *least.shape)), axis=0).clip(0.0, 1.0)
     return replace(model, clamps=Clamps(*(least + part * (most - least) for part in parts)).astype(model.experts.dtype))
+
+
+def with_residuals(model: TableModel, random: np.random.Generator, n_points: int = 99) -> TableModel:
+    """Return the model with random residuals, as though its members had held rows out."""
+    shape = (n_points, 1 if model.classes else model.n_outputs)
+    drawn = random.uniform(size=shape) if model.classes else random.standard_normal(shape)
+    entry = {"source": "out-of-fold", "n_rows": 2 * n_points, "coverage": {"0.9": 0.9}}
+    return replace(model, residuals=Residuals(np.sort(drawn, axis=0))).with_training(intervals=entry)
 
 
 def make_table(random: np.random.Generator, schema: Schema, n_rows: int) -> Columns:

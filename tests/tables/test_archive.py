@@ -166,7 +166,7 @@ HOSTILE = {
     "a key too many": (forged(put(execute="rm")), "missing or unexpected"),
     "format 0": (forged(put(format=0)), "from 1 up"),
     "format true": (forged(put(format=True)), "from 1 up"),
-    "a later format": (forged(put(format=99)), "has format 99; this version reads up to 2"),
+    "a later format": (forged(put(format=99)), "has format 99; this version reads up to 3"),
     "clamps that cross": (with_numbers("clamps.lower", set_first(9.0), CLAMPED), "lower' must not be above"),
     "infinite clamps": (with_numbers("clamps.upper", set_first(np.inf), CLAMPED), "upper' must hold finite numbers"),
     "giant clamps": (with_numbers("clamps.upper", set_first(8e37), CLAMPED), "'clamps.upper' must hold numbers up to"),

@@ -122,6 +122,8 @@ def finite(value: float) -> float | None:
 def tables_digest(model: TableModel) -> str:
     """Return a SHA-256 of everything that a model's answers follow from."""
     header, _ = describe(model)
-    arrays = {name: entry for name, entry in header["arrays"].items() if not name.startswith("statistics.")}
+    arrays = {
+        name: entry for name, entry in header["arrays"].items() if not name.startswith(("statistics.", "residuals."))
+    }
     content = {name: header[name] for name in _TABLES} | {"arrays": arrays}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nae._typing import BoolArray
+from nae._typing import Array, BoolArray
 from nae.constraints import make_forms, make_roughness
 from nae.encoding import Cells, Feature, Number
 from nae.engines import make_engine
@@ -41,6 +41,8 @@ class Fitted:
     history: History
     state: State
     table_error: float
+    intercepts: Array
+    """The intercept of every member, (O, M), whose mean is that of the model, up to a shift that all have in common."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,9 @@ def fit_model(prepared: Prepared, run: Run) -> Fitted:
         model = _tabulate(network, prepared)
     is_exact = network.encoder.has_exact_tables
     error = 0.0 if is_exact else _table_error(network, replace(model, clamps=None), prepared.cells, task.scale)
-    return Fitted(model, history, dict(network.arrays), error)
+    apart = network.intercepts - network.intercepts.mean(axis=1, keepdims=True)
+    intercepts = model.intercept[:, None] + apart * task.scale.spread[:, None]
+    return Fitted(model, history, dict(network.arrays), error, intercepts)
 
 
 def _make_network(prepared: Prepared, random: np.random.Generator, *, has_start: bool) -> Network:

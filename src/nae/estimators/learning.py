@@ -11,6 +11,7 @@ from nae.engines import halve_batch_until_it_fits
 from nae.errors import ConfigError, DataError
 from nae.estimators.fitting import Fitted, Run, fit_model
 from nae.estimators.given import Given, State
+from nae.estimators.heldout import remember_held_out
 from nae.estimators.path import PathPoint, Train, fit_path
 from nae.estimators.prepared import Prepared, prepare_table
 from nae.estimators.reading import Expected, read_callbacks
@@ -78,7 +79,8 @@ def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
         balanced = balance(
             fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
         )
-        model = replace(balanced, training=_summarise(given, prepared, replace(fitted, model=balanced)))
+        summarised = replace(balanced, training=_summarise(given, prepared, replace(fitted, model=balanced)))
+        model = remember_held_out(summarised, fitted, prepared)
     return Learned(
         model.for_class(task.positive) if task.positive else model,
         fitted.history,

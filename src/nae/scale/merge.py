@@ -34,6 +34,7 @@ def merge_fits(
         merge_histories([fit.history for fit in fits], has_own_rows=has_own_rows),
         {f"{member}.{name}": array for member, fit in enumerate(fits) for name, array in fit.state.items()},
         max(fit.table_error for fit in fits),
+        np.concatenate([fit.intercepts for fit in fits], axis=1),
     )
 
 
@@ -56,6 +57,7 @@ def merge_models(models: Sequence[TableModel]) -> TableModel:
         intercept=np.average([model.intercept for model in models], axis=0, weights=shares),
         statistics=None,
         clamps=None,
+        residuals=None,
         training=TrainingSummary(),
     )
 

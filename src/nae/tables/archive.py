@@ -19,17 +19,19 @@ from nae.tables.clamps import Clamps
 from nae.tables.container import MAX_HEADER, Container, parse_container, parse_json, read_container, write_container
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
+from nae.tables.residuals import Residuals
 from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import Statistics
 from nae.tables.summary import TrainingSummary
 
 __all__ = ["FORMAT", "describe", "load", "pack", "parse_archive", "read_archive", "save"]
 
-FORMAT = 2  # raise the number when an older reader would misread the file; every older format must stay readable
-_WITHOUT_CLAMPS = 1  # what a model without clamps is written as, so that older readers have it
+FORMAT = 3  # raise the number when an older reader would misread the file; every older format must stay readable
+_WITH_CLAMPS, _WITH_RESIDUALS = 2, 3  # a model without them is written as what it was before, for older readers
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
 _STATISTICS = tuple(f"statistics.{item.name}" for item in fields(Statistics))
 _CLAMPS = tuple(f"clamps.{item.name}" for item in fields(Clamps))
+_RESIDUALS = tuple(f"residuals.{item.name}" for item in fields(Residuals))
 
 
 def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> None:
@@ -143,6 +145,8 @@ def _arrays_of(model: TableModel) -> dict[str, AnyArray]:
         arrays |= {f"statistics.{name}": value for name, value in model.statistics.to_arrays().items()}
     if model.clamps is not None:
         arrays |= {f"clamps.{name}": value for name, value in model.clamps.to_arrays().items()}
+    if model.residuals is not None:
+        arrays |= {f"residuals.{name}": value for name, value in model.residuals.to_arrays().items()}
     return {name: np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")) for name, value in arrays.items()}
 
 
@@ -150,7 +154,7 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
     from nae import __version__
 
     return {
-        "format": _WITHOUT_CLAMPS if model.clamps is None else FORMAT,
+        "format": _format_of(model),
         "library": __version__,
         "schema": model.schema.to_dict(),
         "gate": model.gate.kind,
@@ -164,6 +168,13 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
     }
 
 
+def _format_of(model: TableModel) -> int:
+    """Return the oldest format that holds all of a model."""
+    if model.residuals is not None:
+        return _WITH_RESIDUALS
+    return 1 if model.clamps is None else _WITH_CLAMPS
+
+
 def _describe(array: AnyArray) -> dict[str, Any]:
     """Return type, shape and checksum. The checksum alone would not notice that axes were exchanged."""
     return {
@@ -174,9 +185,11 @@ def _describe(array: AnyArray) -> dict[str, Any]:
 
 
 def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
-    statistics, clamps = _parts(arrays, "statistics"), _parts(arrays, "clamps")
-    has_clamps = header["format"] > _WITHOUT_CLAMPS
-    check_arrays(arrays, _TABLES + (_STATISTICS if statistics else ()) + (_CLAMPS if has_clamps else ()))
+    statistics, clamps, residuals = (_parts(arrays, part) for part in ("statistics", "clamps", "residuals"))
+    has_clamps = header["format"] == _WITH_CLAMPS or (header["format"] > _WITH_CLAMPS and bool(clamps))
+    has_residuals = header["format"] >= _WITH_RESIDUALS
+    optional = (_STATISTICS, bool(statistics)), (_CLAMPS, has_clamps), (_RESIDUALS, has_residuals)
+    check_arrays(arrays, sum((names for names, is_there in optional if is_there), _TABLES))
     schema = Schema.from_dict(header["schema"], arrays["knots"].reshape(-1))
     model = TableModel(
         schema=schema,
@@ -190,6 +203,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         class_weight=tuple(header.get("class_weight", ())),
         statistics=Statistics(**statistics) if statistics else None,
         clamps=Clamps(**clamps) if clamps else None,
+        residuals=Residuals(**residuals) if residuals else None,
         training=TrainingSummary.from_dict(header["training"]),
     )
     check_model(model)

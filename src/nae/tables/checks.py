@@ -10,6 +10,7 @@ from nae.errors import FormatError
 from nae.links import LINKS
 from nae.tables.gates import GATES
 from nae.tables.model import TableModel
+from nae.tables.residuals import Residuals
 from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import QUANTILES, Statistics
 
@@ -101,6 +102,8 @@ def check_model(model: TableModel) -> None:
     if model.clamps is not None:
         clamps = model.clamps.to_arrays()
         expected |= {f"clamps.{name}": (array, (slots, outputs)) for name, array in clamps.items()}
+    if model.residuals is not None:
+        expected |= _residual_shapes(model.residuals, 1 if model.classes else outputs)
     for name, (array, shape) in expected.items():
         if array.shape != shape:
             raise FormatError(f"{name!r} must have shape {shape}; got {array.shape}.")
@@ -139,6 +142,13 @@ def _mix_shapes(
     if width != (logits if gate.sums_features else experts):
         raise FormatError(f"The terms of the {gate.kind} gate do not fit {experts} experts; got width {width}.")
     return {}
+
+
+def _residual_shapes(residuals: Residuals, outputs: int) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
+    quantiles = residuals.quantiles
+    if np.any(np.diff(quantiles, axis=0) < 0):
+        raise FormatError("'residuals.quantiles' must ascend.")
+    return {"residuals.quantiles": (quantiles, (max(len(quantiles), 1), outputs))}
 
 
 def _check_booleans(model: TableModel) -> None:

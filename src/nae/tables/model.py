@@ -22,6 +22,7 @@ from nae.tables.answers import Answers
 from nae.tables.clamps import Clamps
 from nae.tables.gates import GateTables
 from nae.tables.lookup import interpolate
+from nae.tables.residuals import Residuals
 from nae.tables.routing import Routing
 from nae.tables.statistics import Statistics
 from nae.tables.summary import TrainingSummary
@@ -67,6 +68,8 @@ class TableModel(Answers):
         Aggregates of the training rows.
     clamps
         The range of the contributions at every slot. If None, the experts alone bound them.
+    residuals
+        The distribution of residuals on rows that the model did not learn from. If None, intervals need such rows.
     training
         What the model remembers of its training.
     kernel
@@ -84,6 +87,7 @@ class TableModel(Answers):
     class_weight: tuple[float, ...] = ()
     statistics: Statistics | None = None
     clamps: Clamps | None = None
+    residuals: Residuals | None = None
     training: TrainingSummary = field(default_factory=TrainingSummary)
     kernel: "Kernel | None" = field(default=None, repr=False)
 

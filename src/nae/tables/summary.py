@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from nae.errors import FormatError
 from nae.tables.promises import is_promises
 
-__all__ = ["AdditivityEntry", "BaselineEntry", "SplitEntry", "TrainingSummary"]
+__all__ = ["AdditivityEntry", "BaselineEntry", "IntervalsEntry", "SplitEntry", "TrainingSummary"]
 
 
 class AdditivityEntry(TypedDict):
@@ -31,6 +31,15 @@ class SplitEntry(TypedDict):
     test_size: float
     seed: int
     rows_sha256: str
+
+
+class IntervalsEntry(TypedDict):
+    """The rows that residuals were measured on, and the share of them that lay within intervals."""
+
+    source: Literal["out-of-fold", "calibration"]
+    n_rows: int
+    coverage: Mapping[str, float]
+    """By the coverage that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,8 @@ class TrainingSummary:
     """The same measures of the baseline."""
     quality_intervals: Mapping[str, list[float]] | None = None
     split: SplitEntry | None = None
+    intervals: IntervalsEntry | None = None
+    """What the residuals of the model were measured on."""
     constraints: Mapping[str, Any] | None = None
     """What the fit was made to keep, as keyword arguments of ``certify``: ``{"monotone": {"income": "+"}}``."""
     edits: tuple[Mapping[str, Any], ...] | None = None
@@ -161,6 +172,12 @@ def _is_edit(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_text(value.get(name)) for name in ("what", "feature", *_SIGNED))
 
 
+def _is_intervals(value: Any) -> bool:
+    if not isinstance(value, dict) or value.get("source") not in ("out-of-fold", "calibration"):
+        return False
+    return _is_count(value.get("n_rows")) and _names(_is_number)(value.get("coverage"))
+
+
 def _is_split(value: Any) -> bool:
     if not isinstance(value, dict) or not _is_text(value.get("rows_sha256")):
         return False
@@ -206,6 +223,7 @@ _RULES: dict[str, Rule] = {
     "baseline_quality": _QUALITY,
     "quality_intervals": ("pairs of numbers by name", _names(_is_pair)),
     "split": ("'rows_sha256', 'test_size' below 1 and 'seed'", _is_split),
+    "intervals": ("'source', 'out-of-fold' or 'calibration', 'n_rows', and 'coverage' by level", _is_intervals),
     "constraints": ("statements by their kind, as 'certify' takes them", is_promises),
     "edits": ("a list of edits, each with 'what', 'feature', 'who', 'when' and 'why'", _lists(_is_edit)),
 }

@@ -4,11 +4,12 @@ The methods only pass a call on; the packages that they name compute the answers
 """
 
 from nae.tables.answers.decides import Decides
+from nae.tables.answers.doubts import Doubts
 from nae.tables.answers.explains import Explains
 from nae.tables.answers.proves import Proves
 
 __all__ = ["Answers"]
 
 
-class Answers(Explains, Proves, Decides):
+class Answers(Explains, Proves, Decides, Doubts):
     """All questions that a model answers from its tables."""

@@ -1,0 +1,16 @@
+"""How sure a prediction is: intervals of the target and sets of classes, measured on rows that members did not see."""
+
+from nae.uncertainty.intervals import PredictionInterval, predict_interval
+from nae.uncertainty.outcomes import Outcomes
+from nae.uncertainty.remembering import calibrated, remember_residuals
+from nae.uncertainty.sets import PredictionSet, predict_set
+
+__all__ = [
+    "Outcomes",
+    "PredictionInterval",
+    "PredictionSet",
+    "calibrated",
+    "predict_interval",
+    "predict_set",
+    "remember_residuals",
+]
