@@ -26,6 +26,7 @@ GROUPS = {
         "decisions",
         "uncertainty",
         "metrics",
+        "monitoring",
         "card",
     ),
     "Learning": (

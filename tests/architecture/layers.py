@@ -32,6 +32,7 @@ GRAPH: Graph = {
     "decisions": ("links", "encoding", "tables", "explanation"),
     "uncertainty": ("encoding", "tables", "quality", "explanation"),
     "metrics": ("encoding", "tables", "explanation"),
+    "monitoring": ("encoding", "tables", "explanation"),
     "card": ("encoding", "tables", "quality"),
     "plots": ("links", "explanation"),
     "interop": ("encoding", "tables", "explanation", "plots"),
@@ -54,6 +55,7 @@ GRAPH: Graph = {
     "cli": (
         *("recipes", "parameters", "datasets", "encoding", "tables", "quality", "explanation", "card", "export"),
         *("report", "serving", "native", "scanning", "estimators", "tuning", "scale", "editing", "decisions"),
+        *("monitoring",),
     ),
 }
 # Files whose methods only pass a call on to a higher part: a model explains itself, an explanation shows itself.
@@ -63,6 +65,7 @@ FORWARDING = {
     "tables/answers/explains.py": "explanation",
     "tables/answers/proves.py": "explanation",
     "tables/answers/doubts.py": "uncertainty",
+    "tables/answers/watches.py": "monitoring",
     "explanation/interpret.py": "interop",
 }
 # What reads a model must not know how it was trained.

@@ -17,6 +17,7 @@ from nae.cli.compare import compare
 from nae.cli.console import say
 from nae.cli.demo import demo
 from nae.cli.doctor import doctor
+from nae.cli.drift import drift
 from nae.cli.edit import edit
 from nae.cli.explain import explain
 from nae.cli.export import export
@@ -45,6 +46,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     relativities,
     report,
     compare,
+    drift,
     show,
     tune,
     export,

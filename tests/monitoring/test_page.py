@@ -1,0 +1,29 @@
+"""The example of docs/decisions_with_models.md runs and says what the page says."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "decisions_with_models.md"
+
+
+def blocks(title: str) -> list[str]:
+    """Return the Python code of a section."""
+    section = PAGE.read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    return re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NAE_DATA" not in os.environ, reason="NAE_DATA does not name the folder with the tables")
+def test_the_example_of_drift_says_what_the_page_says() -> None:
+    names: dict[str, Any] = {}
+    claims = blocks("Scorecards and relativities")[0].partition("\ntable =")[0]
+    for block in (claims, *blocks("Is it drifting?")):
+        exec(compile(block, PAGE.name, "exec"), names)  # noqa: S102
+    assert not names["fresh"].has_drifted
+    assert names["young"].drifted == ("ageph", "bm")
+    for line in names["young"].text.splitlines()[:2]:
+        assert line.split(", by")[0].split(" (PSI")[0] in PAGE.read_text()
