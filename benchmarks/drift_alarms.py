@@ -30,11 +30,12 @@ def main() -> None:
     """Measure all tables, and write the page."""
     rows = [[name, *cells] for name in TABLES for cells in alarms(name)]
     header = ["table", "features", "new rows", "drifted", "moved", "PSI over 0.2 in some feature"]
+    most = LEVEL * N_SAMPLES
     text = f"""# False alarms of drift
 
 Models fitted to half of a table, and {N_SAMPLES} samples of the other half for every number of new rows: none has
-drifted. The limit is {LIMIT}, and the level {LEVEL}: at most {LEVEL * N_SAMPLES:g} of {N_SAMPLES} samples should be called
-drifted or moved. The PSI alone exceeds the limit by chance in few rows.
+drifted. The limit is {LIMIT}, and the level {LEVEL}: at most {most:g} of {N_SAMPLES} should be called drifted or moved.
+The PSI alone exceeds the limit by chance in few rows.
 
 {markdown_table(header, rows)}
 

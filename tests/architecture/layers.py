@@ -38,7 +38,7 @@ GRAPH: Graph = {
     "interop": ("encoding", "tables", "explanation", "plots"),
     "export": ("encoding", "tables"),
     "report": ("encoding", "tables", "quality", "explanation"),
-    "serving": ("encoding", "tables", "explanation", "card"),
+    "serving": ("encoding", "tables", "explanation", "monitoring", "card"),
     "native": (),
     "network": ("encoding", "tables"),
     "constraints": ("encoding", "network"),

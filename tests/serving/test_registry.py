@@ -53,10 +53,10 @@ def test_a_model_that_cannot_be_prepared_stops_no_other(
 
     make = make_responder
 
-    def fail(served: Any, limits: Any) -> Any:
+    def fail(served: Any, limits: Any, **settings: Any) -> Any:
         if served.name == "bad":
             raise TypeError
-        return make(served, limits)
+        return make(served, limits, **settings)
 
     monkeypatch.setattr(app, "make_responder", fail)
     with serving(folder, reload_seconds=0.02) as client:

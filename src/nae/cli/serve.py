@@ -29,6 +29,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A host name that requests may use (in the Host header). May be repeated.")
     ] = None,
+    drift: Annotated[
+        bool, typer.Option("--drift", help="Compare the rows of requests with the training rows, in /metrics.")
+    ] = False,
     grace: Annotated[
         str, typer.Option(help="How long running requests may take to finish after a signal to stop.")
     ] = "30s",
@@ -54,6 +57,7 @@ def serve(
         grace_seconds=parse_duration(grace),
         token=token,
         allow_hosts=allow_host or (),
+        watches_drift=drift,
         announce=lambda url: say(f"serving {', '.join(registry.names)} on {url} (documentation: {url}/docs)"),
     )
     say("stopped.")

@@ -17,14 +17,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nae import __version__
 from nae.errors import NAEError, did_you_mean
+from nae.monitoring import Drift
 from nae.serving.answers import encode
 from nae.serving.counters import Counters
 from nae.serving.errors import RequestError
 from nae.serving.gate import Gate
 from nae.serving.limits import Limits
 from nae.serving.openapi import make_document
-from nae.serving.registry import Registry
+from nae.serving.registry import Registry, ServedModel
 from nae.serving.responder import Responder, make_responder
+from nae.serving.watch import drift_lines
 
 __all__ = ["make_app"]
 
@@ -42,6 +44,7 @@ def make_app(
     reload_seconds: float | None = 1.0,
     token: str | None = None,
     hosts: Iterable[str] | None = None,
+    watches_drift: bool = False,
 ) -> FastAPI:
     """Return the application that serves the models of a registry.
 
@@ -57,8 +60,16 @@ def make_app(
         The bearer token that requests must send, except to /healthz. If None, no token is required.
     hosts
         The host names and addresses that requests may use. If None, any.
+    watches_drift
+        Whether /metrics compares the rows that were asked for a prediction with the training rows of their model.
     """
-    state = _AppState(registry, limits or Limits(), asks_token=token is not None, checks_host=hosts is not None)
+    state = _AppState(
+        registry,
+        limits or Limits(),
+        asks_token=token is not None,
+        checks_host=hosts is not None,
+        watches_drift=watches_drift,
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -86,10 +97,13 @@ def make_app(
 class _AppState:
     """The state that the routes share: the models, their responders, limits and counters."""
 
-    def __init__(self, registry: Registry, limits: Limits, *, asks_token: bool, checks_host: bool) -> None:
+    def __init__(
+        self, registry: Registry, limits: Limits, *, asks_token: bool, checks_host: bool, watches_drift: bool
+    ) -> None:
         self._asks_token, self._checks_host = asks_token, checks_host
+        self.watches_drift = watches_drift
         self.registry, self.limits, self.counters = registry, limits, Counters()
-        self._responders = {name: make_responder(served, self.limits) for name, served in registry.models.items()}
+        self._responders = {name: self._responder(served) for name, served in registry.models.items()}
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
     def watch(self, stop: threading.Event, seconds: float) -> None:
@@ -111,13 +125,21 @@ class _AppState:
                 ready[name] = before
                 continue
             try:
-                ready[name] = make_responder(served, self.limits)
+                ready[name] = self._responder(served)
             except Exception:
                 _LOGGER.exception("%s cannot be served", name)
                 self.registry.n_failures += 1
                 if before is not None:
                     ready[name] = before
         self._responders = ready  # replaced, never changed: a request sees the old or the new mapping
+
+    def _responder(self, served: ServedModel) -> Responder:
+        return make_responder(served, self.limits, watches_drift=self.watches_drift)
+
+    def drift(self) -> dict[str, Drift]:
+        """Return the drift of the rows that each watched model was asked about."""
+        watched = {name: one.watch.drift() for name, one in self._responders.items() if one.watch is not None}
+        return {name: found for name, found in watched.items() if found is not None}
 
     def find(self, name: str | None) -> Responder:
         """Return the responder of the named model, or the only responder."""
@@ -183,7 +205,10 @@ def _add_routes(app: FastAPI, state: _AppState) -> None:
     @app.get("/metrics")
     async def metrics() -> Response:
         text = state.counters.render(
-            n_models=len(registry.models), n_reloads=registry.n_reloads, n_failures=registry.n_failures
+            n_models=len(registry.models),
+            n_reloads=registry.n_reloads,
+            n_failures=registry.n_failures,
+            more=drift_lines(await run_in_threadpool(state.drift)) if state.watches_drift else (),
         )
         return Response(text, media_type="text/plain; version=0.0.4")
 

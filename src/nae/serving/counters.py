@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
-__all__ = ["Counters"]
+__all__ = ["Counters", "escape", "head"]
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
@@ -28,20 +29,20 @@ class Counters:
         """Count the rows of one answered request."""
         self._rows[model, work] += n_rows
 
-    def render(self, *, n_models: int, n_reloads: int, n_failures: int) -> str:
-        """Return all counters as text."""
+    def render(self, *, n_models: int, n_reloads: int, n_failures: int, more: Iterable[str] = ()) -> str:
+        """Return all counters as text, and further lines."""
         lines = [
-            *_head("nae_requests_total", "counter", "Requests answered, by route and status."),
+            *head("nae_requests_total", "counter", "Requests answered, by route and status."),
             *(
-                f'nae_requests_total{{path="{_escape(path)}",method="{_escape(method)}",status="{status}"}} {n}'
+                f'nae_requests_total{{path="{escape(path)}",method="{escape(method)}",status="{status}"}} {n}'
                 for (path, method, status), n in sorted(self._requests.items())
             ),
-            *_head("nae_rows_total", "counter", "Rows predicted or explained, by model."),
+            *head("nae_rows_total", "counter", "Rows predicted or explained, by model."),
             *(
-                f'nae_rows_total{{model="{_escape(model)}",work="{work}"}} {n}'
+                f'nae_rows_total{{model="{escape(model)}",work="{work}"}} {n}'
                 for (model, work), n in sorted(self._rows.items())
             ),
-            *_head(
+            *head(
                 "nae_request_seconds", "histogram", "Time from the first byte of a request to the last of the answer."
             ),
             *self._histogram(),
@@ -52,13 +53,13 @@ class Counters:
             ("nae_reloads_total", "counter", "Times that changed files were taken into service.", n_reloads),
             ("nae_reload_failures_total", "counter", "Changed files that could not be read.", n_failures),
         ):
-            lines += [*_head(name, kind, text), f"{name} {value}"]
-        return "\n".join(lines) + "\n"
+            lines += [*head(name, kind, text), f"{name} {value}"]
+        return "\n".join([*lines, *more]) + "\n"
 
     def _histogram(self) -> list[str]:
         lines = []
         for path, counts in sorted(self._times.items()):
-            total, label = 0, f'path="{_escape(path)}"'
+            total, label = 0, f'path="{escape(path)}"'
             for bound, count in zip((*_BUCKETS, "+Inf"), counts, strict=True):
                 total += count
                 lines.append(f'nae_request_seconds_bucket{{{label},le="{bound}"}} {total}')
@@ -67,9 +68,11 @@ class Counters:
         return lines
 
 
-def _head(name: str, kind: str, text: str) -> list[str]:
+def head(name: str, kind: str, text: str) -> list[str]:
+    """Return the lines that introduce a metric."""
     return [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
 
 
-def _escape(value: str) -> str:
+def escape(value: str) -> str:
+    """Return the value of a label as it is written between quotes."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

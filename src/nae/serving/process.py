@@ -31,6 +31,7 @@ def run_server(
     token: str | None = None,
     allow_hosts: Iterable[str] = (),
     announce: Callable[[str], None] | None = None,
+    watches_drift: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then finish running requests and return.
 
@@ -53,9 +54,18 @@ def run_server(
         refused. On other addresses, any name is accepted if none is given here.
     announce
         A function that is called with the address once it is known.
+    watches_drift
+        Whether /metrics compares the rows that were asked for a prediction with the training rows of their model.
     """
     limits, host = limits or Limits(), host.strip("[]")  # an IPv6 address stands in brackets in a URL
-    app = make_app(registry, limits, reload_seconds=reload_seconds, token=token, hosts=hosts_of(host, allow_hosts))
+    app = make_app(
+        registry,
+        limits,
+        reload_seconds=reload_seconds,
+        token=token,
+        hosts=hosts_of(host, allow_hosts),
+        watches_drift=watches_drift,
+    )
     config = uvicorn.Config(
         app,
         http=make_protocol(limits, _most_connections(limits)),

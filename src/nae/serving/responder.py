@@ -8,6 +8,7 @@ from nae.serving.limits import Limits
 from nae.serving.openapi import row_schema
 from nae.serving.registry import ServedModel
 from nae.serving.rows import RowReader
+from nae.serving.watch import Watch
 
 __all__ = ["Responder", "make_responder"]
 
@@ -21,6 +22,7 @@ class Responder:
     card: bytes
     _predicted: RowReader
     _explained: RowReader
+    watch: Watch | None = None  # of the rows that were asked for a prediction
 
     def predict(self, body: bytes) -> tuple[bytes, int]:
         """Return the answer and how many rows it is about."""
@@ -30,7 +32,10 @@ class Responder:
             cells = model.cells({name: rows[0].get(name) for name in model.feature_names})
         else:
             cells = model.cells(self._predicted.columns(rows))
-        return self._answer(predict_rows(model, cells)), len(rows)
+        answer = self._answer(predict_rows(model, cells))
+        if self.watch is not None:
+            self.watch.add(rows)
+        return answer, len(rows)
 
     def explain(self, body: bytes, *, n_causes: int, unit: str = "score") -> tuple[bytes, int]:
         """Return the answer and how many rows it is about."""
@@ -42,13 +47,16 @@ class Responder:
         return encode({"model": self.served.name, "version": self.served.version, **content})
 
 
-def make_responder(served: ServedModel, limits: Limits) -> Responder:
-    """Prepare the responder of a model."""
+def make_responder(served: ServedModel, limits: Limits, *, watches_drift: bool = False) -> Responder:
+    """Prepare the responder of a model. A model without statistics cannot watch for drift."""
     head = {"name": served.name, "version": served.version}
+    predicted = RowReader(served.model.schema, max_rows=limits.max_rows)
+    is_watched = watches_drift and served.model.statistics is not None
     return Responder(
         served=served,
         schema=encode(row_schema(served.model)),
         card=encode({**head, **served.card.to_dict()}),
-        _predicted=RowReader(served.model.schema, max_rows=limits.max_rows),
+        _predicted=predicted,
         _explained=RowReader(served.model.schema, max_rows=limits.max_explained_rows),
+        watch=Watch(served.model, predicted.columns) if is_watched else None,
     )
