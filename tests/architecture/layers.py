@@ -13,7 +13,7 @@ from pathlib import Path
 Graph = Mapping[str, tuple[str, ...]]
 
 # Parts that everyone may import. They import at most those before them.
-BASE = ("errors", "_processes", "_files", "_typing", "_optional", "_words", "_warnings")
+BASE = ("errors", "_processes", "_files", "_typing", "_optional", "_words", "_warnings", "_printed", "_serial")
 # What every other part imports besides: no more and no less.
 GRAPH: Graph = {
     "links": (),

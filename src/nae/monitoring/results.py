@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from nae._printed import digest
+from nae._serial import Column, Serial, make_frame
 from nae._typing import Array
 from nae._words import counted
 from nae.errors import UserError, did_you_mean
-from nae.explanation.printed import digest
-from nae.explanation.serial import Column, Serial, make_frame
 from nae.monitoring.checks import DRIFTED, MOVED, Check, worst
 from nae.monitoring.sentences import clause, names_of
 
