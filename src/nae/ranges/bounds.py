@@ -8,14 +8,14 @@ can change. The smaller one counts. Where the weights are known, the second one 
 Between two vertices experts and clamps are linear, so a mean of experts under fixed shares is largest at one of them.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from nae._typing import Array, BoolArray, IntArray
+from nae._typing import Array, IntArray
 from nae.ranges.domains import Domain
 from nae.ranges.mixing import anchor, largest, limits
+from nae.ranges.peaks import has, homes, peak
 from nae.ranges.problem import Mixed, Own, Problem
 
 __all__ = ["bound"]
@@ -89,34 +89,9 @@ def _own_bound(domain: Domain, own: Own, nodes: IntArray, found: _Mixtures, at: 
     share, moved = found.share[:, at[1]], found.moved[:, at[1]]
     slack = (moved * own.room[nodes]).mean(axis=-1)
     helps = (moved <= 1.0).all(axis=-1) & (slack < own.span[nodes])
-    for start, stop, some in _homes(domain, nodes, np.flatnonzero(helps)):
+    for start, stop, some in homes(domain, nodes, np.flatnonzero(helps)):
         mean = share[some] @ own.curve[:, start:stop] + slack[some, None]
         lower, upper = own.clamp.lower[start:stop], own.clamp.upper[start:stop]
-        peak = _peak(np.maximum(mean, lower), upper, _has(domain, nodes[some], start, stop))
-        best[some] = np.minimum(best[some], peak)
+        top = peak(np.maximum(mean, lower), upper, has(domain, nodes[some], start, stop))
+        best[some] = np.minimum(best[some], top)
     return best
-
-
-def _peak(one: Array, other: Array, has: tuple[BoolArray, BoolArray]) -> Array:
-    """Return the largest minimum, at some vertices and lines, of two functions that are convex between vertices."""
-    vertex, line = has
-    best = np.where(vertex, np.minimum(one, other), -np.inf).max(axis=1)
-    ends = (np.maximum(part[..., 1:], part[..., :-1]) for part in (one, other))
-    return np.asarray(np.maximum(best, np.where(line, np.minimum(*ends), -np.inf).max(axis=1, initial=-np.inf)))
-
-
-def _has(domain: Domain, nodes: IntArray, start: int, stop: int) -> tuple[BoolArray, BoolArray]:
-    """Return which of the vertices from ``start`` to ``stop``, and which lines between two, every node has."""
-    at = np.arange(start, stop)
-    vertex = (at >= domain.first[nodes, None]) & (at <= domain.last[nodes, None])
-    return vertex, vertex[:, 1:] & vertex[:, :-1] & domain.joined[start : stop - 1]
-
-
-def _homes(domain: Domain, nodes: IntArray, some: IntArray) -> Iterator[tuple[int, int, IntArray]]:
-    """Yield runs of vertices, and which of some of the nodes lie within each."""
-    home = domain.home[nodes[some]]
-    order = np.argsort(home, kind="stable")
-    for part in np.split(order, np.flatnonzero(np.diff(home[order])) + 1):
-        if len(part):
-            node = home[part[0]]
-            yield int(domain.first[node]), int(domain.last[node]) + 1, some[part]

@@ -4,6 +4,7 @@ Vertices are knots, levels, the ends of an interval, *missing* and *unseen*. Two
 between them belong to the domain, too. A node of the tree is a run of vertices; its halves are its children.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -57,8 +58,9 @@ class Domain:
     def home(self) -> IntArray:
         """For every node the first one above it that has at most 64 vertices, or itself, (N,)."""
         home = np.arange(len(self.first))
-        for node, both in enumerate(self.children):
-            if both[0] >= 0 and self.last[home[node]] - self.first[home[node]] < _HOME:
+        size = (self.last - self.first).tolist()
+        for node, both in enumerate(self.children.tolist()):
+            if both[0] >= 0 and size[home[node]] < _HOME:
                 home[both] = home[node]
         return home
 
@@ -75,14 +77,24 @@ class Domain:
 
     def largest(self, values: Array) -> Array:
         """Return the maximum of values (V, ...) within every node, (N, ...)."""
-        out = np.empty((len(self.first), *values.shape[1:]))
-        for node in reversed(range(len(out))):
-            left, right = self.children[node]
-            if left >= 0:
-                out[node] = np.maximum(out[left], out[right])
-            else:
-                out[node] = values[self.first[node] : self.last[node] + 1].max(axis=0)
+        leaves, *levels = self._levels
+        out = np.empty((len(self.first), *values.shape[1:]), dtype=values.dtype)
+        out[leaves] = values[self.first[leaves]]
+        for step in range(1, int((self.last - self.first)[leaves].max()) + 1):
+            out[leaves] = np.maximum(out[leaves], values[np.minimum(self.first + step, self.last)[leaves]])
+        for nodes in levels:
+            left, right = self.children[nodes].T
+            out[nodes] = np.maximum(out[left], out[right])
         return out
+
+    @cached_property
+    def _levels(self) -> list[IntArray]:
+        """The nodes without children, then those whose children stand in the lists before."""
+        height = np.zeros(len(self.first), dtype=np.int64)
+        for node, (left, right) in reversed(list(enumerate(self.children.tolist()))):
+            if left >= 0:
+                height[node] = 1 + max(height[left], height[right])
+        return [np.flatnonzero(height == level) for level in range(int(height.max()) + 1)]
 
     def refined(self, moves: Array, *, step: float, most: int) -> "Domain":
         """Return the same domain with further vertices on its lines, and a tree of limited size.
@@ -153,19 +165,22 @@ def _domain(feature: int, slot: IntArray, fraction: Array, *, n_joined: int = 0)
 
 def _halved(joined: BoolArray, most: int) -> list[tuple[int, int, int, int]]:
     """Return first, last, left and right of every node."""
-    runs, children = [(0, len(joined))], []
+    runs, children, gaps = [(0, len(joined))], [], np.flatnonzero(~joined)
     for run in runs:  # grows on the way
-        halves = _halves(*run, joined) if len(runs) + 2 <= most else []
+        halves = _halves(*run, gaps) if len(runs) + 2 <= most else []
         children.append((len(runs), len(runs) + 1) if halves else (-1, -1))
         runs += halves
     return [(*run, *both) for run, both in zip(runs, children, strict=True)]
 
 
-def _halves(first: int, last: int, joined: BoolArray) -> list[tuple[int, int]]:
-    """Return both halves of a run of vertices, or nothing for a vertex or a line between two; halves of a line meet."""
-    gaps = first + np.flatnonzero(~joined[first:last])
+def _halves(first: int, last: int, gaps: IntArray) -> list[tuple[int, int]]:
+    """Return both halves of a run of vertices, or nothing for a vertex or a line between two; halves of a line meet.
+
+    ``gaps`` are the vertices that are not joined with the next one.
+    """
     middle = (first + last) // 2
-    if len(gaps):
-        gap = int(gaps[np.abs(gaps - middle).argmin()])
+    own = gaps[bisect_left(gaps, first) : bisect_left(gaps, last)] if len(gaps) else gaps
+    if len(own):
+        gap = int(own[np.abs(own - middle).argmin()])
         return [(first, gap), (gap + 1, last)]
     return [(first, middle), (middle, last)] if last - first > 1 else []

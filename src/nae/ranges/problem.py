@@ -21,7 +21,7 @@ from nae.tables.clamps import Clamps
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 
-__all__ = ["Clamp", "Line", "Mixed", "Output", "Own", "Problem"]
+__all__ = ["Clamp", "Line", "Mixed", "Output", "Own", "Problem", "Shown"]
 
 _STEP = 0.1  # logits move by about this much between two vertices
 _PLACES = 2**23  # numbers that are kept of what all nodes add to the units
@@ -130,7 +130,7 @@ class Problem:
         for domain in domains:
             cells = domain.place(cells, np.zeros(len(cells), dtype=np.int64))
         direction = sign * tables.direction
-        shown = [_Shown.of(model, int(o), float(direction[o])) for o in np.flatnonzero(direction)]
+        shown = [Shown.of(model, int(o), float(direction[o])) for o in np.flatnonzero(direction)]
         return cls(
             model=model,
             start=float(model.intercept @ direction),
@@ -174,7 +174,7 @@ def _line(gate: Units, domain: Domain) -> Line:
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
+class Shown:
     """The tables of one output, multiplied by what it counts in the score."""
 
     model: TableModel
@@ -202,10 +202,11 @@ class _Shown:
         return Output(
             known=Mixed.of(experts, columns[known].reshape(-1)),
             clamp=clamp,
-            own=tuple(self._own(domain, columns[domain.feature]) for domain in domains),
+            own=tuple(self.own(domain, columns[domain.feature]) for domain in domains),
         )
 
-    def _own(self, domain: Domain, columns: IntArray) -> Own:
+    def own(self, domain: Domain, columns: IntArray) -> Own:
+        """Return what a feature with a domain contributes; ``columns`` are those of its members."""
         experts = domain.read(self.experts)
         clamp = Clamp.none(len(domain))
         if self.clamps is not None:
