@@ -5,17 +5,32 @@ from typing import TYPE_CHECKING, Any
 
 _WHERE = {
     "BinCard": "nae.decisions.scorecards",
+    "FeatureChange": "nae.decisions.recourse.results",
     "Outcome": "nae.decisions.outcomes",
+    "Recourse": "nae.decisions.recourse.results",
     "Relativities": "nae.decisions.scorecards",
     "Scorecard": "nae.decisions.scorecards",
+    "Way": "nae.decisions.recourse.results",
     "read_outcome": "nae.decisions.outcomes",
 }
 
-__all__ = ["BinCard", "Outcome", "Relativities", "Scorecard", "read_outcome"]
+__all__ = [
+    "BinCard",
+    "FeatureChange",
+    "Outcome",
+    "Recourse",
+    "Relativities",
+    "Scorecard",
+    "Way",
+    "read_outcome",
+]
 
 if TYPE_CHECKING:
     from nae.decisions.outcomes import Outcome as Outcome
     from nae.decisions.outcomes import read_outcome as read_outcome
+    from nae.decisions.recourse.results import FeatureChange as FeatureChange
+    from nae.decisions.recourse.results import Recourse as Recourse
+    from nae.decisions.recourse.results import Way as Way
     from nae.decisions.scorecards import BinCard as BinCard
     from nae.decisions.scorecards import Relativities as Relativities
     from nae.decisions.scorecards import Scorecard as Scorecard

@@ -7,10 +7,11 @@ from nae.tables.answers.decides import Decides
 from nae.tables.answers.doubts import Doubts
 from nae.tables.answers.explains import Explains
 from nae.tables.answers.proves import Proves
+from nae.tables.answers.reaches import Reaches
 from nae.tables.answers.watches import Watches
 
 __all__ = ["Answers"]
 
 
-class Answers(Explains, Proves, Decides, Doubts, Watches):
+class Answers(Explains, Proves, Decides, Doubts, Watches, Reaches):
     """All questions that a model answers from its tables."""

@@ -1,0 +1,1 @@
+"""What would have to change: the cheapest changes of a few features that reach a target, with a proof."""
