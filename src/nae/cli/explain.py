@@ -12,6 +12,16 @@ from nae.cli.columns import align, match_name
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, OffsetColumns, load_model
 from nae.cli.reading import read_file
+from nae.cli.recourse import (
+    ChangesOption,
+    CostOption,
+    DecreasingOption,
+    FixedOption,
+    IncreasingOption,
+    LikeOption,
+    RecourseOption,
+    Wanted,
+)
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.explanation import InteractionExplanation, LocalExplanation
 from nae.explanation.local import in_points
@@ -27,7 +37,8 @@ _MOST_VALUES = 24  # values of a feature in a printed table
 def explain(
     model: ModelFile,
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="The table of --row; - reads stdin.", show_default=False)
+        str | None,
+        typer.Argument(metavar="[DATA]", help="The table of --row or --recourse; - reads stdin.", show_default=False),
     ] = None,
     *,
     row: Annotated[int | None, typer.Option(help="Explain one row of DATA, counted from 1.")] = None,
@@ -42,10 +53,21 @@ def explain(
     unit: Annotated[
         str, typer.Option(help="The unit of --row's contributions: score, probability or response.")
     ] = "score",
+    recourse: RecourseOption = None,
+    fixed: FixedOption = None,
+    increasing: IncreasingOption = None,
+    decreasing: DecreasingOption = None,
+    cost: CostOption = None,
+    changes: ChangesOption = 3,
+    like: LikeOption = None,
     offset: OffsetColumns = None,
     as_json: Json = False,
 ) -> None:
-    """Explain a model: all features, or one --feature, one --row, or a --pair."""
+    """Explain a model: all features, or one --feature, one --row, a --pair, or what would have to change."""
+    if recourse is not None:
+        wanted = Wanted(recourse, fixed, increasing, decreasing, cost, like, changes, output)
+        wanted.show(model, data, row=row, offset=offset, as_json=as_json)
+        return
     if sum(given is not None for given in (row, feature, pair)) > 1:
         raise ConfigError("--row, --feature and --pair cannot be combined; give one of them.")
     if (row is None) != (data is None):

@@ -87,6 +87,12 @@ class Recourse(Serial):
         return digest(title, columns, "text, to_frame()")
 
     @property
+    def now_text(self) -> str:
+        """The prediction of the row as it is, and the target, as a sentence."""
+        now = prediction_text(self.prediction, is_probability=self.is_probability)
+        return f"The {self.what} is {now}; the target: {self.target}."
+
+    @property
     def text(self) -> str:
         """A sentence for every way, and one that says what is proven."""
         return "\n".join([*map(self.sentence, self.ways), self.proof])
