@@ -14,7 +14,7 @@ from benchmarks.guarantees.attack import Found, Target, attack
 from benchmarks.guarantees.cases import CASES, Case, case_named, load_case
 from benchmarks.guarantees.pools import make_pools
 from benchmarks.guarantees.record import FOLDER, Record
-from benchmarks.guarantees.subjects import OURS, SUBJECTS, Subject, subject_named
+from benchmarks.guarantees.subjects import OURS, Subject, subject_named, subjects_for
 from benchmarks.guarantees.versions import versions_of
 from benchmarks.models import Budget, Fitted
 
@@ -47,7 +47,9 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to a command line."""
     parser = commands.add_parser("attacks", help=__doc__, description=__doc__)
     parser.add_argument("--cases", default=",".join(case.name for case in CASES), help="comma-separated names")
-    parser.add_argument("--models", default=",".join(each.name for each in SUBJECTS), help="comma-separated names")
+    parser.add_argument(
+        "--models", default=",".join(each.name for each in subjects_for("attacks")), help="comma-separated names"
+    )
     parser.add_argument(
         "--attacks", type=int, help="number of attacks on every model; default: 300,000, on ours 1,000,000"
     )

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.datasets import Split, folder_of_tables
 from benchmarks.guarantees.cases import Case, case_named, load_case
 from benchmarks.guarantees.record import FOLDER, Record
-from benchmarks.guarantees.subjects import OURS, SUBJECTS, Subject, subject_named
+from benchmarks.guarantees.subjects import OURS, Subject, subject_named, subjects_for
 from benchmarks.guarantees.versions import versions_of
 from benchmarks.models import Budget, Fitted
 
@@ -18,8 +18,7 @@ __all__ = ["COMPARED", "SPLITS", "Scored", "add_command"]
 
 SPLITS = {"housing": 1, "concrete": 5, "diamonds": 1}
 """The number of splits of each table, beginning with seed 0. A split of a small table says little."""
-COMPARED = tuple(each for each in SUBJECTS if not each.family)
-"""One form of every library."""
+COMPARED = subjects_for("scores")
 REPEATS = 3
 
 

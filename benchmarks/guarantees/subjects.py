@@ -5,7 +5,7 @@ A score is what a model adds up: the prediction itself, the log-odds, or the log
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,11 @@ from nae.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OURS", "SUBJECTS", "Subject", "subject_named"]
+__all__ = ["OURS", "SUBJECTS", "Subject", "Use", "subject_named", "subjects_for"]
 
 Settings = dict[str, Any]
+Use = Literal["attacks", "scores"]
+BOTH: frozenset[Use] = frozenset({"attacks", "scores"})
 Scores = Callable[[Fitted, "pd.DataFrame"], NDArray[Any]]
 
 
@@ -45,6 +47,8 @@ class Subject:
     """The name of the form of the same library whose scores are measured; empty if it is this one."""
     for_attacks: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make a model cheaper that is attacked. Its scores are measured without them."""
+    uses: frozenset[Use] = frozenset({"attacks"})
+    """The commands that fit the model by default."""
 
     @property
     def is_ours(self) -> bool:
@@ -79,6 +83,10 @@ def _for_trees(case: Case, names: list[str]) -> Settings:
 
 def _for_lightgbm(method: str) -> Callable[[Case, list[str]], Settings]:
     return lambda case, names: {**_for_trees(case, names), "monotone_constraints_method": method}
+
+
+def _for_xgboost(case: Case, names: list[str]) -> Settings:
+    return {"monotone_constraints": tuple(_by_position(case, names))}
 
 
 def _monotonize(case: Case, fitted: Fitted) -> None:
@@ -143,6 +151,7 @@ SUBJECTS: tuple[Subject, ...] = (
         _OURS,
         lambda case, _: {"monotonic_cst": dict(case.signs)},
         _score_of_ours,
+        uses=BOTH,
     ),
     Subject(
         "nae-free",
@@ -169,17 +178,45 @@ SUBJECTS: tuple[Subject, ...] = (
         _LIGHTGBM,
         _for_lightgbm("advanced"),
         _score_of_lightgbm,
+        uses=BOTH,
+    ),
+    Subject(
+        "lightgbm-all",
+        "LightGBM, all rows",
+        lambda settings: LightGBM(is_refitted=True, settings=settings),
+        _LIGHTGBM,
+        _for_lightgbm("advanced"),
+        _score_of_lightgbm,
+        family="lightgbm",
+        uses=frozenset({"scores"}),
     ),
     Subject(
         "xgboost",
         "XGBoost",
         lambda settings: XGBoost(settings=settings),
         _XGBOOST,
-        lambda case, names: {"monotone_constraints": tuple(_by_position(case, names))},
+        _for_xgboost,
         _score_of_xgboost,
+        uses=BOTH,
     ),
     Subject(
-        "catboost", "CatBoost", lambda settings: CatBoost(settings=settings), _CATBOOST, _for_trees, _score_of_catboost
+        "xgboost-all",
+        "XGBoost, all rows",
+        lambda settings: XGBoost(is_refitted=True, settings=settings),
+        _XGBOOST,
+        _for_xgboost,
+        _score_of_xgboost,
+        family="xgboost",
+        uses=frozenset({"scores"}),
+    ),
+    Subject(
+        "catboost",
+        "CatBoost",
+        lambda settings: CatBoost(settings=settings),
+        _CATBOOST,
+        _for_trees,
+        _score_of_catboost,
+        uses=BOTH,
     ),
     Subject(
         "ebm-monotonize",
@@ -202,6 +239,11 @@ SUBJECTS: tuple[Subject, ...] = (
         for_attacks=_FEW_BAGS,
     ),
 )
+
+
+def subjects_for(use: Use) -> tuple[Subject, ...]:
+    """Return the models that a command fits by default."""
+    return tuple(each for each in SUBJECTS if use in each.uses)
 
 
 def subject_named(name: str) -> Subject:

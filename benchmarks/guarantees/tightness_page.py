@@ -1,6 +1,6 @@
 """The section on the tightness of bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,11 +27,12 @@ def render_tightness(folder: Path) -> str:
     shown = [dataset for dataset in DATASETS if dataset.name in results]
     if not shown:
         return ""
+    found = list(results.values())
     header = ["", "tightness, experts", "data", "ratio", "width, data : experts", "score, experts", "data", "better by"]
     rows = [_row(dataset, results[dataset.name]) for dataset in shown]
-    table = markdown_table(header, [*rows, _medians(list(results.values()))])
-    versions = sorted({f"{name} {version}" for one in results.values() for name, version in one["versions"].items()})
-    return "\n\n".join(["## Tightness of bounds", _HOW, table, _verdict(results), ", ".join(versions) + "."])
+    table = markdown_table(header, [*rows, _medians(found)])
+    versions = sorted({f"{name} {version}" for one in found for name, version in one["versions"].items()})
+    return "\n\n".join(["## Tightness of bounds", _HOW, table, _verdict(found), ", ".join(versions) + "."])
 
 
 def _row(dataset: Dataset, one: Mapping[str, Any]) -> list[str]:
@@ -40,11 +41,16 @@ def _row(dataset: Dataset, one: Mapping[str, Any]) -> list[str]:
     return [f"{dataset.label}, {dataset.metric.label}", *_bounds(one), *scores, change]
 
 
-def _medians(results: list[Mapping[str, Any]]) -> list[str]:
-    experts, data = (median(one[kind]["tightness"] for one in results) for kind in ("experts", "data"))
+def _medians(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    experts, data = _median_tightness(results)
     widths = median(one["data"]["width"] / one["experts"]["width"] for one in results)
     cells = [f"{experts:.3f}", f"{data:.3f}", f"{data / experts:.2f}", f"{widths:.2f}"]
     return ["median", *(f"**{cell}**" for cell in cells), "", "", ""]
+
+
+def _median_tightness(results: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    experts, data = (median(one[kind]["tightness"] for one in results) for kind in ("experts", "data"))
+    return experts, data
 
 
 def _bounds(one: Mapping[str, Any]) -> list[str]:
@@ -63,10 +69,12 @@ def _gain(one: Mapping[str, Any]) -> float:
     return -change if dataset_named(one["table"]).metric.is_lower_better else change
 
 
-def _verdict(results: Mapping[str, Mapping[str, Any]]) -> str:
-    ratio = median(one["data"]["tightness"] / one["experts"]["tightness"] for one in results.values())
-    worse = [dataset_named(name).label for name, one in results.items() if _gain(one) < -2 * one["noise"]]
+def _verdict(results: Sequence[Mapping[str, Any]]) -> str:
+    experts, data = _median_tightness(results)
+    ratio = median(one["data"]["tightness"] / one["experts"]["tightness"] for one in results)
+    worse = [dataset_named(one["table"]).label for one in results if _gain(one) < -2 * one["noise"]]
     scores = f"worse by more than two standard errors on {', '.join(worse)}" if worse else "nowhere clearly worse"
     return (
-        f"On {counted(len(results), 'table')}, the median ratio of the tightness is {ratio:.2f}. Scores are {scores}."
+        f"On {counted(len(results), 'table')}, the median tightness is {data / experts:.2f} times that of the experts' "
+        f"bounds; the median of the ratios is {ratio:.2f}, since a tightness is at most 1. Scores are {scores}."
     )

@@ -17,7 +17,7 @@ from benchmarks.guarantees.page import write_page
 from benchmarks.guarantees.pools import UNSEEN, make_pools
 from benchmarks.guarantees.record import Record
 from benchmarks.guarantees.scores import Scored
-from benchmarks.guarantees.subjects import SUBJECTS, subject_named
+from benchmarks.guarantees.subjects import SUBJECTS, subject_named, subjects_for
 from benchmarks.guarantees.tightness import Bounds, Tight, measure
 from benchmarks.models import Budget
 from benchmarks.models.ours import NAE
@@ -102,6 +102,8 @@ def test_names_of_cases_and_subjects_are_unique_and_families_exist() -> None:
     names = {subject.name for subject in SUBJECTS}
     assert len(names) == len(SUBJECTS)
     assert {subject.family for subject in SUBJECTS} - {""} <= names
+    assert {subject.name for subject in subjects_for("scores")} >= {"nae", "lightgbm-all", "xgboost"}
+    assert not {"lightgbm-all", "xgboost-all"} & {subject.name for subject in subjects_for("attacks")}
 
 
 def test_counts_become_rates_weighted_by_their_exposure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +161,7 @@ def test_the_page_has_both_bounds_their_ratio_and_clear_losses(tmp_path: Path) -
     page = (tmp_path / "guarantees.md").read_text()
     assert "| COMPAS, AUC | 0.250 | 0.500 | 2.00 | 0.75 | 0.9000 | 0.9010 | 0.001 ± 0.001 |" in page
     assert "| Housing, RMSE | 0.250 | 0.500 | 2.00 | 0.25 | 0.9000 | 0.9100 | -0.01 ± 0.001 |" in page
-    assert "the median ratio of the tightness is 2.00" in page
+    assert "the median tightness is 2.00 times that of the experts' bounds; the median of the ratios is 2.00" in page
     assert "worse by more than two standard errors on Housing." in page
 
 
