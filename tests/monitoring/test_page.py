@@ -27,3 +27,17 @@ def test_the_example_of_drift_says_what_the_page_says() -> None:
     assert names["young"].drifted == ("ageph", "bm")
     for line in names["young"].text.splitlines()[:2]:
         assert line.split(", by")[0].split(" (PSI")[0] in PAGE.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NAE_DATA" not in os.environ, reason="NAE_DATA does not name the folder with the tables")
+def test_the_example_of_groups_says_what_the_page_says() -> None:
+    names: dict[str, Any] = {}
+    imports = blocks("Scorecards and relativities")[0].partition("\npolicies")[0]
+    for block in (imports, *blocks("Is it fair?")):
+        exec(compile(block, PAGE.name, "exec"), names)  # noqa: S102
+    groups = names["groups"]
+    opportunity = groups.gaps[2]
+    assert (opportunity.most, opportunity.least) == ("73.73 to 100.679", "18.119 to 52.498")
+    assert opportunity.value == pytest.approx(0.14, abs=0.02)
+    assert not opportunity.may_be_chance

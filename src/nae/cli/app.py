@@ -23,6 +23,7 @@ from nae.cli.explain import explain
 from nae.cli.export import export
 from nae.cli.extremes import extremes
 from nae.cli.fit import fit
+from nae.cli.measured import quality
 from nae.cli.predict import predict
 from nae.cli.range import range_
 from nae.cli.report import report
@@ -46,6 +47,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     relativities,
     report,
     compare,
+    quality,
     drift,
     show,
     tune,

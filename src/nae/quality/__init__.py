@@ -5,6 +5,8 @@ benchmarks all take their figures from this module.
 """
 
 from nae.quality.baseline import Baseline, Criterion
+from nae.quality.comparing import by_group
+from nae.quality.groups import Gap, Group, Groups, Rate
 from nae.quality.measuring import (
     MOST_ROWS,
     OF_ANY_LOSS,
@@ -23,9 +25,14 @@ __all__ = [
     "OF_ANY_LOSS",
     "Baseline",
     "Criterion",
+    "Gap",
+    "Group",
+    "Groups",
     "Measure",
     "MeasuredRows",
     "Quality",
+    "Rate",
+    "by_group",
     "check_offset",
     "class_positions",
     "explained",

@@ -13,6 +13,7 @@ from nae.links import link_named
 from nae.quality import formulas
 from nae.quality.baseline import Baseline, Criterion
 from nae.quality.formulas import Statistic
+from nae.quality.resampling import Interval, interval_of, resamples
 from nae.quality.rows import MeasuredRows, read_rows
 from nae.tables.summary import TrainingSummary
 
@@ -33,7 +34,6 @@ MOST_ROWS = 50_000
 OF_ANY_LOSS = frozenset({"RMSE", "mean absolute error", "R²", "Gini"})
 """Measures of numbers that can be compared between models of different losses."""
 
-_COVERAGE = 95.0  # percent of the resamples that lie in an interval
 _BETTER_HIGH = frozenset({"R²", "D²", "Gini", "AUC", "average precision", "accuracy"})
 _TITLES = {
     "RMSE": "root mean squared error",
@@ -341,7 +341,7 @@ def _compare(
     """Return the measures of model and baseline that are defined on these rows."""
     values = {name: (one(weight), rule[name](weight)) for name, one in model.items()}
     defined = [name for name, pair in values.items() if np.isfinite(pair).all()]
-    intervals: list[tuple[float, float] | None] = [None] * len(defined)
+    intervals: list[Interval | None] = [None] * len(defined)
     if n_resamples and len(weight) <= MOST_ROWS:
         intervals = _intervals([model[name] for name in defined], weight, n_resamples=n_resamples, seed=seed)
     return tuple(
@@ -349,18 +349,11 @@ def _compare(
     )
 
 
-def _intervals(
-    statistics: Sequence[Statistic], weight: Array, *, n_resamples: int, seed: int
-) -> list[tuple[float, float] | None]:
-    """Return percentile intervals. A resample says how often each row was drawn."""
-    random, n_rows = np.random.default_rng(seed), len(weight)
-    found = np.empty((n_resamples, len(statistics)))
-    for at in range(n_resamples):
-        drawn = weight * np.bincount(random.integers(n_rows, size=n_rows), minlength=n_rows)
-        found[at] = [one(drawn) for one in statistics]
-    tails = ((100 - _COVERAGE) / 2, (100 + _COVERAGE) / 2)
-    kept = [column[np.isfinite(column)] for column in found.T]
-    return [_pair(np.percentile(column, tails)) if len(column) else None for column in kept]
+def _intervals(statistics: Sequence[Statistic], weight: Array, *, n_resamples: int, seed: int) -> list[Interval | None]:
+    """Return percentile intervals."""
+    drawn = resamples(weight, n_resamples=n_resamples, seed=seed)
+    found = np.array([[one(each) for one in statistics] for each in drawn]).reshape(n_resamples, len(statistics))
+    return [interval_of(column) for column in found.T]
 
 
 def _better(name: str) -> str:

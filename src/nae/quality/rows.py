@@ -1,6 +1,6 @@
 """The rows a model is measured on: those of positive weight whose truth is known."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ class MeasuredRows:
     """Numbers, (row, output), where several quantiles have the same one; or positions among the classes, (row, 1)."""
     weight: Array
     offset: Array | None  # (row, output)
+    positions: IntArray  # of these rows in the table
+    n_given: int  # rows of the table, those without a truth included
 
     @staticmethod
     def known(model: TableModel, cells: Cells, truth: Array, *, weight: Array, offset: Array | None) -> "MeasuredRows":
@@ -35,7 +37,19 @@ class MeasuredRows:
         if len(kept) == 0:
             raise DataError("Some row must have a target; none has.")
         base = None if offset is None else offset[kept]
-        return MeasuredRows(model, cells.take(kept), truth[kept], weight[kept], base)
+        return MeasuredRows(model, cells.take(kept), truth[kept], weight[kept], base, kept, len(weight))
+
+    def take(self, rows: IntArray) -> "MeasuredRows":
+        """Return some of the rows."""
+        base = None if self.offset is None else self.offset[rows]
+        return replace(
+            self,
+            cells=self.cells.take(rows),
+            truth=self.truth[rows],
+            weight=self.weight[rows],
+            offset=base,
+            positions=self.positions[rows],
+        )
 
     @property
     def codes(self) -> IntArray:
