@@ -375,10 +375,9 @@ def test_types_that_arrow_alone_knows_are_an_error_that_names_them(array, shown)
     ("series", "shown"),
     [
         (pd.period_range("2020", periods=2, freq="M"), "period"),
-        (pd.arrays.SparseArray([0.0, 1.0]), "Sparse"),
         (np.array([1j, 2]), "complex128"),
     ],
-    ids=["period", "sparse", "complex"],
+    ids=["period", "complex"],
 )
 def test_other_types_of_pandas_are_an_error_that_names_them(series, shown):
     with pytest.raises(
@@ -410,11 +409,40 @@ def test_names_of_mixed_types_are_an_error(table):
 
 
 @pytest.mark.parametrize("kind", ["csr_array", "csc_matrix", "coo_array", "dok_array", "lil_matrix"])
-def test_sparse_input_is_an_error_with_a_hint(kind):
-    with pytest.raises(
-        DataError, match=r"Sparse input is not supported; pass a dense table, for example X.toarray\(\)"
-    ):
-        read_table(getattr(scipy.sparse, kind)(np.eye(2)))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.bool_, np.int64])
+def test_a_sparse_table_is_read_as_the_dense_one(kind, dtype):
+    dense = np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0], [1, 0, 0]]).astype(dtype)
+    same, found = read_table(dense), read_table(getattr(scipy.sparse, kind)(dense))
+    assert found.names is None
+    for one, other in zip(found.arrays, same.arrays, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_entries_that_stand_twice_in_a_sparse_table_are_added():
+    twice = scipy.sparse.coo_array(([1.0, 2.0, 5.0], ([0, 0, 1], [0, 0, 1])), shape=(2, 2))
+    np.testing.assert_array_equal(np.stack(read_table(twice).arrays, axis=1), [[3, 0], [0, 5]])
+
+
+def test_a_sparse_array_of_one_axis_is_an_error():
+    with pytest.raises(DataError, match="a table must have two axes"):
+        read_table(scipy.sparse.coo_array(np.eye(2)[0]))
+
+
+@pytest.mark.parametrize(
+    ("series", "dense"),
+    [
+        (pd.arrays.SparseArray([0.0, 1.0]), np.array([0.0, 1.0])),
+        (pd.arrays.SparseArray([0, 0, 3]), np.array([0.0, 0.0, 3.0])),
+        (pd.arrays.SparseArray([np.nan, 2.0]), np.array([np.nan, 2.0])),
+        (pd.arrays.SparseArray([True, False], fill_value=False), np.array([True, False])),
+    ],
+    ids=["floats", "integers", "missing", "booleans"],
+)
+def test_sparse_columns_of_pandas_are_read(series, dense):
+    found = read_table(pd.DataFrame({"a": series})).arrays[0]
+    assert found.dtype == dense.dtype
+    np.testing.assert_array_equal(found, dense)
 
 
 def test_complex_input_is_an_error():

@@ -4,6 +4,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from nae import NAEClassifier, NAERegressor, metrics
 from nae.errors import DataError
@@ -287,3 +291,16 @@ def test_a_column_of_nothing_but_missing_values_may_hold_anything_later():
     later = table.assign(pool=["good", None] * 20)
     np.testing.assert_array_equal(model.predict(later), model.predict(table))
     assert not model.contributions(later).feature("pool").any()
+
+
+def test_a_pipeline_with_the_default_one_hot_encoder_fits() -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"town": random.choice([f"t{i}" for i in range(12)], N_ROWS), "size": random.normal(size=N_ROWS)}
+    )
+    encode = ColumnTransformer([("town", OneHotEncoder(), ["town"])], remainder="passthrough")
+    assert scipy.sparse.issparse(encode.fit_transform(table))
+    target = np.arange(N_ROWS) % 7
+    model = make_pipeline(encode, NAERegressor(**FAST)).fit(table, target)
+    dense = NAERegressor(**FAST).fit(encode.transform(table).toarray(), target)
+    np.testing.assert_array_equal(model.predict(table), dense.predict(encode.transform(table).toarray()))

@@ -26,8 +26,8 @@ def read_table(table: Any, *, only: Collection[str] | None = None) -> Columns:
     if isinstance(table, memoryview):
         table = np.asarray(table)
     only = None if only is None else frozenset(only)
-    if hasattr(table, "toarray"):  # checked before mappings, because scipy's dictionary of keys is a mapping
-        raise DataError("Sparse input is not supported; pass a dense table, for example X.toarray().")
+    if hasattr(table, "tocsc"):  # checked before mappings, because scipy's dictionary of keys is a mapping
+        return _from_sparse(table)
     if isinstance(table, Mapping):
         return _from_mapping(table, only)
     if isinstance(table, Sequence) and not isinstance(table, str) and table and isinstance(table[0], Mapping):
@@ -113,6 +113,8 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
         return np.full(len(series), np.nan)
     if dtype == nw.Unknown:
         native = series.to_native()
+        if hasattr(native, "sparse"):  # a column of pandas that does not store its most frequent value
+            return _tighten(_objects(native.sparse.to_dense().tolist()))
         kind = str(native.dtype if hasattr(native, "dtype") else native.type)
         if kind.startswith("decimal"):  # has a width that only Arrow supports
             return _tighten(_objects(series.to_list()))
@@ -184,6 +186,18 @@ def _from_array(table: Any) -> Columns:
     if values.dtype != object:
         raise cannot_hold(None, f"an array of {values.dtype}", is_temporal=values.dtype.kind in "mM")
     return Columns(tuple(_tighten(column) for column in values.T))
+
+
+def _from_sparse(table: Any) -> Columns:
+    """Return a sparse array or matrix of scipy as dense columns; what it does not store is 0, or False."""
+    if table.ndim != 2:
+        return _from_array(table.toarray())
+    by_column = table.tocsc()
+    by_column.sum_duplicates()
+    dense = np.zeros(by_column.shape, dtype=by_column.dtype, order="F")
+    column = np.repeat(np.arange(dense.shape[1]), np.diff(by_column.indptr))
+    dense[by_column.indices, column] = by_column.data
+    return _from_array(dense)
 
 
 def _stack(table: Any) -> AnyArray:

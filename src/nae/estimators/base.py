@@ -209,5 +209,6 @@ class NAEEstimator(Answers, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
