@@ -112,14 +112,19 @@ def _series_to_array(series: Any, dtype: Any, name: str) -> AnyArray:
     if dtype == nw.Unknown and series.null_count() == len(series):
         return np.full(len(series), np.nan)
     if dtype == nw.Unknown:
-        native = series.to_native()
-        if hasattr(native, "sparse"):  # a column of pandas that does not store its most frequent value
-            return _tighten(_objects(native.sparse.to_dense().tolist()))
-        kind = str(native.dtype if hasattr(native, "dtype") else native.type)
-        if kind.startswith("decimal"):  # has a width that only Arrow supports
-            return _tighten(_objects(series.to_list()))
-        raise cannot_hold(name, kind)
+        return _unknown_to_array(series, name)
     raise cannot_hold(name, dtype, is_temporal=dtype.is_temporal(), is_nested=dtype.is_nested())
+
+
+def _unknown_to_array(series: Any, name: str) -> AnyArray:
+    """Return a column whose type narwhals does not know: a sparse one of pandas, or a wide decimal of Arrow."""
+    native = series.to_native()
+    if hasattr(native, "sparse"):
+        return _tighten(_objects(native.sparse.to_dense().tolist()))
+    kind = str(native.dtype if hasattr(native, "dtype") else native.type)
+    if kind.startswith("decimal"):
+        return _tighten(_objects(series.to_list()))
+    raise cannot_hold(name, kind)
 
 
 def _is_wide(present: Any) -> bool:
