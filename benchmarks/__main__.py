@@ -19,6 +19,7 @@ COMMANDS = {
     "faults": "benchmarks.faults.command",
     "fuzz": "benchmarks.fuzz.command",
     "guarantees": "benchmarks.guarantees.command",
+    "effects": "benchmarks.effects.command",
 }
 
 

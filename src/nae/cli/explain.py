@@ -26,6 +26,7 @@ from nae.errors import ConfigError, DataError, did_you_mean
 from nae.explanation import InteractionExplanation, LocalExplanation
 from nae.explanation.local import in_points
 from nae.explanation.serial import Serial
+from nae.explanation.shapes import NOISE
 from nae.tables import TableModel
 
 __all__ = ["explain", "global_table"]
@@ -141,6 +142,8 @@ def global_table(model: TableModel, output: int = 0) -> Table:
         f"all: weighted additivity {explanation.additivity_weighted:.2f}, "
         f"interaction share {explanation.interaction_share:.2f}, cancellation {explanation.cancellation:.2f}"
     )
+    if noise := [shape.name for shape in ranked if shape.is_noise]:
+        table.caption += f"\n{NOISE}: {', '.join(noise)}"
     return table
 
 
@@ -157,7 +160,10 @@ def _strength_table(model: TableModel) -> Table:
 
 def _feature_table(model: TableModel, name: str, output: int) -> Table:
     shape = model.explain_global().feature(match_name(name, model.feature_names) or name)
-    table = make_table(f"What {shape.name} does{_for(model, output)}", "value", "rows", "mean effect", "least", "most")
+    headers = ["value", "rows", "mean effect", "least", "most"]
+    band = [end for end in (shape.effect_lower, shape.effect_upper) if end is not None]
+    headers += ["90 % sure: from", "to"] if band else []
+    table = make_table(f"What {shape.name} does{_for(model, output)}", *headers)
     steps = np.arange(len(shape.labels))
     n_values = len(steps) - 2
     if shape.is_number and n_values > _MOST_VALUES:
@@ -169,6 +175,7 @@ def _feature_table(model: TableModel, name: str, output: int) -> Table:
             digits(shape.mean[at, output], signed=True),
             digits(shape.lower[at, output], signed=True),
             digits(shape.upper[at, output], signed=True),
+            *("" if np.isnan(end[at, output]) else digits(end[at, output], signed=True) for end in band),
         )
     return table
 

@@ -123,7 +123,9 @@ def tables_digest(model: TableModel) -> str:
     """Return a SHA-256 of everything that a model's answers follow from."""
     header, _ = describe(model)
     arrays = {
-        name: entry for name, entry in header["arrays"].items() if not name.startswith(("statistics.", "residuals."))
+        name: entry
+        for name, entry in header["arrays"].items()
+        if not name.startswith(("statistics.", "residuals.", "evidence."))
     }
     content = {name: header[name] for name in _TABLES} | {"arrays": arrays}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

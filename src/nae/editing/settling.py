@@ -54,7 +54,9 @@ def settle(before: TableModel, changed: TableModel, rows: EditRows | None, entry
         raise ConfigError(f"An edit must leave finite numbers; {entry.what} of {entry.feature!r} does not.")
     model = changed
     if changed is not before or rows is not None:
-        model = replace(changed, statistics=None, residuals=None, training=_without_stale(changed.training))
+        model = replace(
+            changed, statistics=None, residuals=None, evidence=None, training=_without_stale(changed.training)
+        )
     if rows is not None:
         model = rows.described(rows.balanced(model))
     if model.training.levels:

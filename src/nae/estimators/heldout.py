@@ -12,7 +12,7 @@ from nae.training.assemble import unpadded
 from nae.training.data import own_folds
 from nae.uncertainty import Outcomes, remember_residuals
 
-__all__ = ["remember_held_out"]
+__all__ = ["outcomes_of", "remember_held_out"]
 
 
 def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared) -> TableModel:
@@ -24,7 +24,7 @@ def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared) -> 
     if rows is None or rows.fold is None or prepared.validation is not None or not is_fresh:
         return model
     score = _score(model, fitted.intercepts, rows, rows.fold, own_folds(n_members, settings.n_folds))
-    return remember_residuals(model, _outcomes(model, rows, score, prepared))
+    return remember_residuals(model, outcomes_of(model, rows, score, prepared))
 
 
 def _score(model: TableModel, intercepts: Array, rows: TrainingRows, folds: IntArray, own_fold: IntArray) -> Array:
@@ -39,7 +39,7 @@ def _score(model: TableModel, intercepts: Array, rows: TrainingRows, folds: IntA
     return score
 
 
-def _outcomes(model: TableModel, rows: TrainingRows, score: Array, prepared: Prepared) -> Outcomes:
+def outcomes_of(model: TableModel, rows: TrainingRows, score: Array, prepared: Prepared) -> Outcomes:
     """Return held-out rows with score, offset and target on the scale of the model."""
     scale, loss, weights = prepared.task.scale, prepared.task.loss, prepared.task.class_weight
     weight = np.asarray(rows.weight, dtype=np.float64)

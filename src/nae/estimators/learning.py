@@ -9,6 +9,7 @@ from nae._typing import AnyArray
 from nae._warnings import warn
 from nae.engines import halve_batch_until_it_fits
 from nae.errors import ConfigError, DataError
+from nae.estimators.evidence import remember_evidence
 from nae.estimators.fitting import Fitted, Run, fit_model
 from nae.estimators.given import Given, State
 from nae.estimators.heldout import remember_held_out
@@ -80,7 +81,7 @@ def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
             fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
         )
         summarised = replace(balanced, training=_summarise(given, prepared, replace(fitted, model=balanced)))
-        model = remember_held_out(summarised, fitted, prepared)
+        model = remember_evidence(remember_held_out(summarised, fitted, prepared), prepared)
     return Learned(
         model.for_class(task.positive) if task.positive else model,
         fitted.history,

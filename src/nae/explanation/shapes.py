@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +17,14 @@ from nae.explanation.own import additive_share, weighted_share
 from nae.explanation.printed import digest
 from nae.explanation.reference import MeanGate, require_statistics
 from nae.explanation.serial import Column, Serial, make_frame
+from nae.tables.evidence import check_coverage
 from nae.tables.model import TableModel
 from nae.tables.statistics import QUANTILES
 
-__all__ = ["FeatureShape", "GlobalExplanation", "explain_global", "value_order"]
+__all__ = ["NOISE", "FeatureShape", "GlobalExplanation", "explain_global", "value_order"]
 
+NOISE = "cannot be told from noise"
+NOISE_LEVEL = 0.05  # the share of features without any effect that are taken for more than noise, at most
 _MOST_DOTS = 1000
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -51,6 +54,14 @@ class FeatureShape:
     stability: Array | None  # (output,), agreement of the members; None for a single one
     dots_at: Array | None  # (dot,), the number, or the position among the values of a category; NaN for missing
     dots: Array | None  # (dot, output), actual contributions of rows
+    effect_lower: Array | None = None  # (value, output), where the true effect lies at the explanation's coverage
+    effect_upper: Array | None = None  # NaN where no row says anything; None without evidence
+    chance: Array | None = None  # (output,), of rows like the training rows if the feature had nothing to say
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether the feature cannot be told from noise, at a level of 5 % over all outputs. False if it is unknown."""
+        return self.chance is not None and float(self.chance.min()) * len(self.chance) > NOISE_LEVEL
 
     @property
     def is_number(self) -> bool:
@@ -64,9 +75,10 @@ class FeatureShape:
 
     def __repr__(self) -> str:
         importance, additivity = _over(self.importance, None), float(self.additivity.mean())
+        verdict = f", {NOISE}" if self.is_noise else ""
         return (
             f"FeatureShape({self.name!r}, {self.kind}, {counted(len(self.labels), 'value')}, "
-            f"importance {importance:.4g}, additivity {additivity:.3f})"
+            f"importance {importance:.4g}, additivity {additivity:.3f}{verdict})"
         )
 
 
@@ -99,6 +111,7 @@ class GlobalExplanation(InterpretView, Serial):
     interaction_share: float  # share of the score's variance that context causes
     cancellation: float  # summed variance of the contributions over that of the score
     stability: float | None  # agreement of the members, features weighted by their variance
+    coverage: float | None = None  # of the bands around the effects; None without evidence
 
     def __repr__(self) -> str:
         ranked = self.ranked()
@@ -108,6 +121,8 @@ class GlobalExplanation(InterpretView, Serial):
             "importance": [_over(shape.importance, None) for shape in ranked],
             "additivity": [float(shape.additivity.mean()) for shape in ranked],
         }
+        if any(shape.is_noise for shape in ranked):
+            columns["verdict"] = [NOISE if shape.is_noise else "" for shape in ranked]
         title = (
             f"GlobalExplanation({counted(len(ranked), 'feature')}, {counted(len(self.outputs), 'output')}, "
             f"weighted additivity {self.additivity_weighted:.3f}, interaction share {self.interaction_share:.3f})"
@@ -147,13 +162,14 @@ class GlobalExplanation(InterpretView, Serial):
         }
         for level in self.quantile_levels:
             columns[f"q{round(100 * level):02d}"] = []
-        columns["member_spread"] = []
+        columns |= {"member_spread": [], "effect_lower": [], "effect_upper": []}
         for shape in self.features:
             for at, label in enumerate(shape.labels):
                 for o, output in enumerate(self.outputs):
                     found = (shape.name, label, shape.roles[at], float(shape.numbers[at]), output)
                     numbers = (shape.weight[at], shape.mean[at, o], shape.lower[at, o], shape.upper[at, o])
-                    row = (*found, *numbers, *shape.quantiles[:, at, o], shape.member_spread[at, o])
+                    band = (np.nan if end is None else end[at, o] for end in (shape.effect_lower, shape.effect_upper))
+                    row = (*found, *numbers, *shape.quantiles[:, at, o], shape.member_spread[at, o], *band)
                     for key, item in zip(columns, row, strict=True):
                         columns[key].append(float(item) if isinstance(item, np.floating) else item)
         return columns
@@ -167,12 +183,20 @@ class GlobalExplanation(InterpretView, Serial):
             "additivity": [float(shape.additivity[o]) for shape, o in rows],
             "interaction_share": [float(shape.interaction_share[o]) for shape, o in rows],
             "stability": [np.nan if shape.stability is None else float(shape.stability[o]) for shape, o in rows],
+            "chance": [np.nan if shape.chance is None else float(shape.chance[o]) for shape, o in rows],
+            "is_noise": [shape.is_noise for shape, _ in rows],
         }
 
 
-def explain_global(model: TableModel, cells: Cells | None = None, *, name: str | None = None) -> GlobalExplanation:
-    """Return the effects of all features; if ``cells`` are given, also the contributions of at most 1,000 rows."""
+def explain_global(
+    model: TableModel, cells: Cells | None = None, *, name: str | None = None, coverage: float = 0.9
+) -> GlobalExplanation:
+    """Return the effects of all features; if ``cells`` are given, also the contributions of at most 1,000 rows.
+
+    ``coverage`` is that of the bands around the effects, if the model has evidence for them.
+    """
     statistics = require_statistics(model)
+    check_coverage(coverage)
     members = MeanGate(model, statistics.gate_mean).slot_effects()
     score = np.maximum(statistics.score_variance, 1e-300)
     if cells is not None and len(cells) > _MOST_DOTS:
@@ -180,7 +204,8 @@ def explain_global(model: TableModel, cells: Cells | None = None, *, name: str |
     dots = None
     if cells is not None:
         dots = model.contributions(cells).values.reshape(len(cells), model.n_features, model.n_outputs)
-    features = tuple(_shape(model, i, members=members, cells=cells, dots=dots) for i in range(model.n_features))
+    shapes = (_shape(model, i, members=members, cells=cells, dots=dots) for i in range(model.n_features))
+    features = tuple(_with_band(model, i, shape, coverage) for i, shape in enumerate(shapes))
     size = statistics.variance.sum(axis=1) + 1e-300
     return GlobalExplanation(
         name=name or "Neural additive experts",
@@ -194,6 +219,7 @@ def explain_global(model: TableModel, cells: Cells | None = None, *, name: str |
         interaction_share=float(np.mean(statistics.additive_variance / score)),
         cancellation=float(np.mean(statistics.variance.sum(axis=0) / score)),
         stability=None if model.n_members == 1 else float(size @ statistics.agreement.mean(axis=1) / size.sum()),
+        coverage=None if model.evidence is None else coverage,
     )
 
 
@@ -226,6 +252,17 @@ def _shape(model: TableModel, i: int, *, members: Array, cells: Cells | None, do
         dots_at=None if cells is None else _dot_positions(model, cells, i, order),
         dots=None if dots is None else dots[:, i],
     )
+
+
+def _with_band(model: TableModel, i: int, shape: FeatureShape, coverage: float) -> FeatureShape:
+    """Return a shape with the band around its effects, if there is evidence for them."""
+    evidence, slots = model.evidence, model.schema.slots(i)
+    if evidence is None:
+        return shape
+    mean = require_statistics(model).mean[slots]
+    order = value_order(model.schema.features[i], mean)
+    lower, upper = (end[order] for end in evidence.take(slots).band(mean.astype(np.float64), coverage))
+    return replace(shape, effect_lower=lower, effect_upper=upper, chance=evidence.chance[i])
 
 
 def value_order(feature: Feature, mean: Array) -> IntArray:

@@ -35,6 +35,7 @@ class Style:
     inner: str = "#5b9bd0"  # the range of most contributions
     dot: str = "#0072b2"
     density: str = "#e3e6ea"
+    sure: str = "#007a5a"  # where the true effect lies
     accent: str = "#d55e00"  # context, the second model, the chosen point
     accent_soft: str = "#f0b088"
     positive: str = "#b0460a"

@@ -58,6 +58,7 @@ def merge_models(models: Sequence[TableModel]) -> TableModel:
         statistics=None,
         clamps=None,
         residuals=None,
+        evidence=None,
         training=TrainingSummary(),
     )
 

@@ -17,6 +17,7 @@ from nae.links import LINKS
 from nae.tables.checks import check_arrays, check_header, check_model
 from nae.tables.clamps import Clamps
 from nae.tables.container import MAX_HEADER, Container, parse_container, parse_json, read_container, write_container
+from nae.tables.evidence import Evidence
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
 from nae.tables.residuals import Residuals
@@ -27,11 +28,12 @@ from nae.tables.summary import TrainingSummary
 __all__ = ["FORMAT", "describe", "load", "pack", "parse_archive", "read_archive", "save"]
 
 FORMAT = 3  # raise the number when an older reader would misread the file; every older format must stay readable
-_WITH_CLAMPS, _WITH_RESIDUALS = 2, 3  # a model without them is written as what it was before, for older readers
+_WITH_CLAMPS, _WITH_DOUBTS = 2, 3  # a model without them is written as what it was before, for older readers
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
 _STATISTICS = tuple(f"statistics.{item.name}" for item in fields(Statistics))
 _CLAMPS = tuple(f"clamps.{item.name}" for item in fields(Clamps))
 _RESIDUALS = tuple(f"residuals.{item.name}" for item in fields(Residuals))
+_EVIDENCE = tuple(f"evidence.{item.name}" for item in fields(Evidence))
 
 
 def save(model: TableModel, path: str | os.PathLike[str], *, extra: dict[str, Any] | None = None) -> None:
@@ -147,6 +149,8 @@ def _arrays_of(model: TableModel) -> dict[str, AnyArray]:
         arrays |= {f"clamps.{name}": value for name, value in model.clamps.to_arrays().items()}
     if model.residuals is not None:
         arrays |= {f"residuals.{name}": value for name, value in model.residuals.to_arrays().items()}
+    if model.evidence is not None:
+        arrays |= {f"evidence.{name}": value for name, value in model.evidence.to_arrays().items()}
     return {name: np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")) for name, value in arrays.items()}
 
 
@@ -170,8 +174,8 @@ def _header_of(model: TableModel, arrays: dict[str, AnyArray]) -> dict[str, Any]
 
 def _format_of(model: TableModel) -> int:
     """Return the oldest format that holds all of a model."""
-    if model.residuals is not None:
-        return _WITH_RESIDUALS
+    if model.residuals is not None or model.evidence is not None:
+        return _WITH_DOUBTS
     return 1 if model.clamps is None else _WITH_CLAMPS
 
 
@@ -185,10 +189,17 @@ def _describe(array: AnyArray) -> dict[str, Any]:
 
 
 def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
-    statistics, clamps, residuals = (_parts(arrays, part) for part in ("statistics", "clamps", "residuals"))
+    statistics, clamps = (_parts(arrays, part) for part in ("statistics", "clamps"))
+    residuals, evidence = (_parts(arrays, part) for part in ("residuals", "evidence"))
     has_clamps = header["format"] == _WITH_CLAMPS or (header["format"] > _WITH_CLAMPS and bool(clamps))
-    has_residuals = header["format"] >= _WITH_RESIDUALS
-    optional = (_STATISTICS, bool(statistics)), (_CLAMPS, has_clamps), (_RESIDUALS, has_residuals)
+    may_doubt = header["format"] >= _WITH_DOUBTS
+    has_residuals = may_doubt and (bool(residuals) or not evidence)
+    optional = (
+        (_STATISTICS, bool(statistics)),
+        (_CLAMPS, has_clamps),
+        (_RESIDUALS, has_residuals),
+        (_EVIDENCE, may_doubt and bool(evidence)),
+    )
     check_arrays(arrays, sum((names for names, is_there in optional if is_there), _TABLES))
     schema = Schema.from_dict(header["schema"], arrays["knots"].reshape(-1))
     model = TableModel(
@@ -204,6 +215,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         statistics=Statistics(**statistics) if statistics else None,
         clamps=Clamps(**clamps) if clamps else None,
         residuals=Residuals(**residuals) if residuals else None,
+        evidence=Evidence(**evidence) if evidence else None,
         training=TrainingSummary.from_dict(header["training"]),
     )
     check_model(model)

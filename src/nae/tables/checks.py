@@ -8,6 +8,7 @@ from nae._typing import AnyArray
 from nae.encoding.schema import Number
 from nae.errors import FormatError
 from nae.links import LINKS
+from nae.tables.evidence import Evidence
 from nae.tables.gates import GATES
 from nae.tables.model import TableModel
 from nae.tables.residuals import Residuals
@@ -104,6 +105,8 @@ def check_model(model: TableModel) -> None:
         expected |= {f"clamps.{name}": (array, (slots, outputs)) for name, array in clamps.items()}
     if model.residuals is not None:
         expected |= _residual_shapes(model.residuals, 1 if model.classes else outputs)
+    if model.evidence is not None:
+        expected |= _evidence_shapes(model.evidence, slots, features, outputs)
     for name, (array, shape) in expected.items():
         if array.shape != shape:
             raise FormatError(f"{name!r} must have shape {shape}; got {array.shape}.")
@@ -149,6 +152,17 @@ def _residual_shapes(residuals: Residuals, outputs: int) -> dict[str, tuple[AnyA
     if np.any(np.diff(quantiles, axis=0) < 0):
         raise FormatError("'residuals.quantiles' must ascend.")
     return {"residuals.quantiles": (quantiles, (max(len(quantiles), 1), outputs))}
+
+
+def _evidence_shapes(
+    evidence: Evidence, slots: int, features: int, outputs: int
+) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
+    if np.any(evidence.error < 0):
+        raise FormatError("'evidence.error' must not be negative.")
+    if np.any((evidence.chance < 0) | (evidence.chance > 1)):
+        raise FormatError("'evidence.chance' must be in [0, 1].")
+    shapes = {"centre": (slots, outputs), "error": (slots, outputs), "chance": (features, outputs)}
+    return {f"evidence.{name}": (array, shapes[name]) for name, array in evidence.to_arrays().items()}
 
 
 def _check_booleans(model: TableModel) -> None:

@@ -19,5 +19,6 @@ def some_members(model: TableModel, members: Sequence[int] | IntArray) -> TableM
         gate=GateTables(model.gate.kind, **gate),
         clamps=None,
         residuals=None,
+        evidence=None,
         kernel=None,
     )

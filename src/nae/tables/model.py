@@ -20,6 +20,7 @@ from nae.errors import DataError, UserError
 from nae.links import Link
 from nae.tables.answers import Answers
 from nae.tables.clamps import Clamps
+from nae.tables.evidence import Evidence
 from nae.tables.gates import GateTables
 from nae.tables.lookup import interpolate
 from nae.tables.residuals import Residuals
@@ -70,6 +71,8 @@ class TableModel(Answers):
         The range of the contributions at every slot. If None, the experts alone bound them.
     residuals
         The distribution of residuals on rows that the model did not learn from. If None, intervals need such rows.
+    evidence
+        What the training rows say of every effect, and how surely. If None, effects have no band.
     training
         What the model remembers of its training.
     kernel
@@ -88,6 +91,7 @@ class TableModel(Answers):
     statistics: Statistics | None = None
     clamps: Clamps | None = None
     residuals: Residuals | None = None
+    evidence: Evidence | None = None
     training: TrainingSummary = field(default_factory=TrainingSummary)
     kernel: "Kernel | None" = field(default=None, repr=False)
 

@@ -37,6 +37,7 @@ def _mirrored(model: TableModel) -> TableModel:
         class_weight=model.class_weight[::-1],
         statistics=None if model.statistics is None else _mirrored_statistics(model.statistics),
         clamps=None if model.clamps is None else model.clamps.mirrored(),
+        evidence=None if model.evidence is None else model.evidence.mirrored(),
         training=_mirrored_training(model.training),
         kernel=None,
     )

@@ -41,6 +41,7 @@ class ImportanceBar:
     own: float  # the part of the bar that its own value explains
     additivity: float
     stability: float | None
+    is_noise: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def lay_out_importance(
         stability = None
         if shape.stability is not None:
             stability = float(shape.stability.mean() if o is None else shape.stability[o])
-        bars.append(ImportanceBar(shape.name, size, size * additivity, additivity, stability))
+        bars.append(ImportanceBar(shape.name, size, size * additivity, additivity, stability, shape.is_noise))
     hidden = bars[max_features:]
     parts = [
         f"weighted additivity {explanation.additivity_weighted:.2f}",

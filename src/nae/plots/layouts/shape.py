@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from nae._typing import Array
+from nae._typing import Array, IntArray
 from nae.explanation.grid import FEW_VALUES, central_range, is_listed
 from nae.explanation.outputs import pick_output, score_label
-from nae.explanation.shapes import FeatureShape, GlobalExplanation
+from nae.explanation.shapes import NOISE, FeatureShape, GlobalExplanation
 from nae.plots.style import format_value
 
 __all__ = ["Bar", "Level", "ShapeLayout", "lay_out_shape", "lay_out_shapes", "value_range"]
@@ -41,6 +41,7 @@ class Level:
     low: float  # the 5 % quantile of the contributions
     high: float  # the 95 % quantile
     share: float  # share of the rows
+    sure: tuple[float, float]  # where the true effect lies, at the coverage of the explanation; NaN if it is unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,8 @@ class ShapeLayout:
     upper: Array
     low: Array  # the 5 % quantile of the contributions, smoothed over neighbouring knots
     high: Array  # the 95 % quantile
+    sure: tuple[Array, Array]  # where the true effect lies, at this coverage; NaN if it is unknown
+    coverage: float | None
     density: tuple[Bar, ...]
     levels: tuple[Level, ...]
     hidden: int  # levels left out, the rarest
@@ -77,6 +80,11 @@ class ShapeLayout:
     def has_spread(self) -> bool:
         """Whether the contributions of rows with the same value differ."""
         return self._is_wide(self.low, self.high, [level.high - level.low for level in self.levels])
+
+    @property
+    def sure_label(self) -> str:
+        """The name of the band of the true effect; empty if there is none."""
+        return "" if self.coverage is None else f"effect, {100 * self.coverage:g} % sure"
 
     def _is_wide(self, low: Array, high: Array, widths: list[float]) -> bool:
         return bool(max([*(high - low), *widths], default=0.0) > _SEEN * (self.y_range[1] - self.y_range[0]))
@@ -116,6 +124,8 @@ def lay_out_shape(
         upper=upper,
         low=low,
         high=high,
+        sure=(_sure(shape.effect_lower, curve, o), _sure(shape.effect_upper, curve, o)),
+        coverage=explanation.coverage,
         density=_density(x, shape.weight[curve], x_range, is_few=is_few) if len(x) else (),
         levels=levels,
         hidden=hidden,
@@ -199,10 +209,15 @@ def _levels(
             low=float(shape.quantiles[low, at, o]),
             high=float(shape.quantiles[high, at, o]),
             share=float(shape.weight[at]),
+            sure=(float(_sure(shape.effect_lower, at, o)), float(_sure(shape.effect_upper, at, o))),
         )
         for at in kept
     )
     return found, hidden, {at: place for place, at in enumerate(kept)}
+
+
+def _sure(end: Array | None, at: IntArray | int, o: int) -> Array:
+    return np.full(np.shape(at), np.nan) if end is None else np.asarray(end[at, o])
 
 
 def _inner(levels: tuple[float, ...]) -> tuple[int, int]:
@@ -266,17 +281,17 @@ def _density(x: Array, weight: Array, x_range: tuple[float, float], *, is_few: b
 
 def _effect_range(layout: ShapeLayout) -> tuple[float, float]:
     inside = (layout.x >= layout.x_range[0]) & (layout.x <= layout.x_range[1])
-    ends = [*layout.lower[inside], *layout.upper[inside], 0.0]
+    ends = [*layout.lower[inside], *layout.upper[inside], *layout.sure[0][inside], *layout.sure[1][inside], 0.0]
     for level in layout.levels:
-        ends += [level.lower, level.upper]
-    low, high = float(np.min(ends)), float(np.max(ends))
+        ends += [level.lower, level.upper, *level.sure]
+    low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     room = 0.06 * (high - low) if high > low else 1.0
     return low - room, high + room
 
 
 def _note(shape: FeatureShape, o: int, x: Array, x_range: tuple[float, float], hidden: int) -> str:
-    parts = [f"additivity {shape.additivity[o]:.2f}"]
-    if shape.stability is not None:
+    parts = [NOISE if shape.is_noise else f"additivity {shape.additivity[o]:.2f}"]  # there is little room
+    if shape.stability is not None and not shape.is_noise:
         parts.append(f"stability {shape.stability[o]:.2f}")
     if len(x) and (x_range[0] > x[0] or x_range[1] < x[-1]):
         parts.append(f"values reach {format_value(float(x[-1] if x_range[1] < x[-1] else x[0]))}")

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from nae.explanation.shapes import NOISE
 from nae.plots.layouts.bars import ImportanceLayout, Step, WaterfallLayout
 from nae.plots.matplotlib.canvas import new_axes, set_legend, set_title, tidy
 from nae.plots.style import STYLE, decimals_for, format_fixed, part_colour, shorten, shorten_all
@@ -32,6 +33,8 @@ def draw_importance(layout: ImportanceLayout, ax: "Axes | None" = None, *, title
         words = f"{format_fixed(bar.importance, decimals)}  ·  {100 * bar.additivity:.0f} % own"
         if bar.stability is not None:
             words += f"  ·  stability {bar.stability:.2f}"
+        if bar.is_noise:
+            words += f"  ·  {NOISE}"
         ax.annotate(
             words, (bar.importance, at), (4, 0), textcoords="offset points", va="center", fontsize="x-small",
             color=STYLE.soft,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_compare", "draw_shape", "draw_shapes"]
 
+_SURE = (0, (4, 2))  # a line that is estimated; bounds are areas
 _ROOM = 0.09  # share of the axes' width for each value that is not a number
 
 
@@ -118,6 +119,8 @@ def _draw_number(ax: "Axes", layout: ShapeLayout) -> None:
         )
     else:
         ax.fill_between(x, layout.low, layout.high, color=STYLE.inner, alpha=0.5, linewidth=0, zorder=2)
+    for end in layout.sure:
+        ax.plot(x, end, color=STYLE.sure, linewidth=1.1, linestyle=_SURE, zorder=2.5)
     style: dict[str, Any] = {"marker": "o", "markersize": 3.5} if layout.is_few else {}
     ax.plot(x, layout.mean, color=STYLE.main, linewidth=1.9, zorder=3, **style)
     room = (right - left) * _ROOM
@@ -142,6 +145,7 @@ def _draw_special(ax: "Axes", level: Any, x: float, half: float, layout: ShapeLa
     """Draw *missing* next to a number, with the same band, line and spread."""
     ax.fill_between([x - half, x + half], level.lower, level.upper, color=STYLE.band, alpha=0.45, linewidth=0)
     ax.fill_between([x - half, x + half], level.low, level.high, color=STYLE.inner, alpha=0.5, linewidth=0)
+    ax.plot([x, x], level.sure, color=STYLE.sure, linewidth=1.1, linestyle=_SURE, marker="_", markersize=6)
     ax.plot([x - half, x + half], [level.mean, level.mean], color=STYLE.main, linewidth=1.9)
     ax.annotate(
         f"{level.label}\n{_percent(level.share)}", (x, 0), (0, -4), xycoords=ax.get_xaxis_transform(),
@@ -178,6 +182,7 @@ def _draw_levels(ax: "Axes", layout: ShapeLayout, *, width: int) -> None:
         high = np.array([level.high for level in levels])
         ax.barh(y, high - low, left=low, height=0.34, color=STYLE.inner, alpha=0.8, linewidth=0, zorder=2)
     for at, level in zip(y, levels, strict=True):
+        ax.plot(level.sure, [at, at], color=STYLE.sure, linewidth=1.1, linestyle=_SURE, marker="|", zorder=2.5)
         ax.plot([level.mean, level.mean], [at - 0.34, at + 0.34], color=STYLE.main, linewidth=2.2, zorder=3)
     _name_levels(ax, layout, width=width)
 
@@ -224,4 +229,7 @@ def _handles(layouts: tuple[ShapeLayout, ...]) -> list[Any]:
         handles.append(patches.Patch(color=STYLE.inner, alpha=0.6, linewidth=0, label="90 % of rows"))
     if any(one.has_bounds for one in layouts):
         handles.append(patches.Patch(color=STYLE.band, alpha=0.55, linewidth=0, label="guaranteed bounds"))
+    sure = next((one.sure_label for one in layouts if one.sure_label), "")
+    if sure:
+        handles.append(lines.Line2D([], [], color=STYLE.sure, linewidth=1.1, linestyle=_SURE, label=sure))
     return [*handles, patches.Patch(color=STYLE.density, linewidth=0, label="share of rows")]

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from nae.plots.layouts.bars import ImportanceLayout, WaterfallLayout
+from nae.explanation.shapes import NOISE
+from nae.plots.layouts.bars import ImportanceBar, ImportanceLayout, WaterfallLayout
 from nae.plots.plotly.canvas import graph, new_figure, plain, set_places
 from nae.plots.style import STYLE, decimals_for, format_fixed, part_colour
 
@@ -32,7 +33,7 @@ def draw_importance(layout: ImportanceLayout, *, title: str = "Importance") -> A
             name="context decides",
             showlegend=layout.has_context,
             marker={"color": STYLE.accent_soft, "pattern": _hatch(STYLE.accent_soft)},
-            text=[_words(bar.importance, bar.additivity, bar.stability, decimals) for bar in bars],
+            text=[_words(bar, decimals) for bar in bars],
             textposition="outside",
             cliponaxis=False,
         )
@@ -110,6 +111,8 @@ def _hatch(colour: str | list[str]) -> dict[str, Any]:
     return {"shape": "/", "bgcolor": colour, "fgcolor": STYLE.paper, "solidity": 0.25, "size": 7}
 
 
-def _words(importance: float, additivity: float, stability: float | None, decimals: int) -> str:
-    words = f"{format_fixed(importance, decimals)} · {100 * additivity:.0f} % own"
-    return words if stability is None else f"{words} · stability {stability:.2f}"
+def _words(bar: ImportanceBar, decimals: int) -> str:
+    words = f"{format_fixed(bar.importance, decimals)} · {100 * bar.additivity:.0f} % own"
+    if bar.stability is not None:
+        words += f" · stability {bar.stability:.2f}"
+    return f"{words} · {NOISE}" if bar.is_noise else words

@@ -124,6 +124,10 @@ def _number_traces(layout: ShapeLayout) -> list[Any]:
     else:
         inner = translucent(STYLE.inner, 0.5)
         traces.append(_band(x, layout.low, layout.high, inner, "90 % of rows", has_legend=layout.has_spread))
+    if layout.sure_label:
+        dashed = {"color": STYLE.sure, "width": 1.3, "dash": "dash"}
+        for at, end in enumerate(layout.sure):
+            traces.append(go.Scatter(x=x, y=end, mode="lines", line=dashed, name=layout.sure_label, showlegend=at == 0))
     line = {"color": STYLE.main, "width": 2.5}
     mode = "lines+markers" if layout.is_few else "lines"
     traces.append(go.Scatter(x=x, y=layout.mean, mode=mode, line=line, name="mean effect"))
@@ -181,6 +185,8 @@ def _level_traces(layout: ShapeLayout) -> list[Any]:
     else:
         inner = translucent(STYLE.inner, 0.8)
         traces.append(bar(low, high, inner, 0.34, "90 % of rows", has_legend=layout.has_spread))
+    if layout.sure_label:
+        traces.append(_sure_levels(layout, y))
     traces.append(
         go.Scatter(
             x=[level.mean for level in layout.levels],
@@ -192,6 +198,19 @@ def _level_traces(layout: ShapeLayout) -> list[Any]:
         )
     )
     return traces
+
+
+def _sure_levels(layout: ShapeLayout, y: Any) -> Any:
+    """Return a line per level from one end of its band to the other."""
+    ends = [place for level in layout.levels for place in (*level.sure, None)]
+    return graph().Scatter(
+        x=ends,
+        y=[place for at in y for place in (at, at, None)],
+        mode="lines+markers",
+        line={"color": STYLE.sure, "width": 1.3, "dash": "dash"},
+        marker={"color": STYLE.sure, "symbol": "line-ns", "size": 8, "line": {"width": 1.3, "color": STYLE.sure}},
+        name=layout.sure_label,
+    )
 
 
 def _band(x: Any, lower: Any, upper: Any, colour: str, name: str = "", *, has_legend: bool = False) -> Any:

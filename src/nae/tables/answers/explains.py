@@ -33,7 +33,7 @@ class Explains(Asked):
 
         return speaking_for(self._explained_model(), str(label))
 
-    def explain_global(self, X: Any = None, *, name: str | None = None) -> "GlobalExplanation":
+    def explain_global(self, X: Any = None, *, name: str | None = None, coverage: float = 0.9) -> "GlobalExplanation":
         """Return the effect of every feature at each of its values.
 
         Parameters
@@ -42,6 +42,9 @@ class Explains(Asked):
             Rows whose contributions are shown as dots; at most 1,000 are kept. If None, no dots are shown.
         name
             A title.
+        coverage
+            How often the bands ``effect_lower`` to ``effect_upper`` hold the true effect, on average over a curve. The
+            bands are estimated from the training rows; bounds, in contrast, say what the model can do for any input.
         """
         from nae.explanation.shapes import explain_global
 
@@ -49,7 +52,7 @@ class Explains(Asked):
         cells = None
         if X is not None:
             cells = model.schema.locate(self._explained_columns(X), dtype=model.experts.dtype)
-        return explain_global(model, cells, name=name)
+        return explain_global(model, cells, name=name, coverage=coverage)
 
     def explain_local(
         self,
