@@ -258,7 +258,35 @@ def test_explain_shows_one_row_in_percentage_points(nae: Command, folder: Path) 
     assert f"contributions = prediction {100 * found.prediction[0, 0]:#.4g}" in " ".join(out.split())
     code, _, err = nae("explain", folder / "sold.nae", "--unit", "probability")
     assert code == 2
-    assert "--unit is for one row" in err
+    assert "--unit is for rows" in err
+
+
+def test_explain_gives_reasons(nae: Command, folder: Path, tmp_path: Path) -> None:
+    from nae.decisions import Reasons
+
+    words = ("explain", folder / "sold.nae", folder / "homes.parquet", "--reasons", 2, "--toward", "no")
+    found = Reasons.from_json(nae(*words, "--json")[1])
+    assert len(found) > 100
+    assert nae(*words, "--text")[1].strip() == found.text
+    code, out, err = nae(*words, "--row", 3, "--unit", "probability", "--reference", "best", "--tolerance", "size=5")
+    assert code == 0, err
+    assert "What counts towards no, compared with the best values, in percentage points" in " ".join(out.split())
+    file = tmp_path / "reasons.toml"
+    file.write_text('sentence = "It is the {feature}."\nremarks = false\n')
+    out = nae(*words, "--row", 3, "--text", "--reasons-file", file)[1]
+    assert out.startswith("Row 3: the probability of no is ")
+    assert f"1. It is the {found.names(2)[0]}." in out
+    model = folder / "sold.nae"
+    for wrong, said in (
+        (("explain", model, "--reasons", 2), "--reasons needs a table"),
+        (("explain", model, "--text"), "--text need --reasons"),
+        ((*words, "--feature", "size"), "--reasons are for rows"),
+        ((*words, "--tolerance", "size"), "such as age=1; got 'size'"),
+        ((*words, "--row", 9999), "--row must be in"),
+    ):
+        code, _, err = nae(*wrong)
+        assert code == 2
+        assert said in " ".join(err.split())
 
 
 def test_a_feature_is_explained_although_blanks_stand_around_its_name(nae: Command, tmp_path: Path) -> None:

@@ -108,6 +108,35 @@ def test_a_unit_that_a_model_does_not_have_is_refused(client: httpx.Client) -> N
     assert "needs a classifier" in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("name", "toward", "given"),
+    [
+        ("two", "False", {"toward": "False"}),
+        ("three", "not high", {"against": "high"}),
+        ("number", "low", {"toward": "low"}),
+        ("count", None, {}),
+    ],
+)
+def test_reasons_are_those_of_the_model(
+    many: httpx.Client, models: Path, name: str, toward: str | None, given: dict[str, str]
+) -> None:
+    asked = {"reasons": 2, "unit": "response", **({"toward": toward} if toward else {})}
+    answer = many.post(f"/models/{name}/explain", params=asked, json={"rows": records(5)})
+    assert answer.status_code == 200, answer.text
+    found = nae.load(models / f"{name}.nae").reasons(make_rows(5, 1), k=2, unit="response", **given)
+    assert answer.json()["outcome"] == found.outcome
+    for row, one in enumerate(answer.json()["rows"]):
+        assert [reason["feature"] for reason in one["reasons"]] == list(found.names(row))
+        assert [reason["sentence"] for reason in one["reasons"]] == list(found.sentences(row))
+        assert one["prediction"] == pytest.approx(found.prediction[row])
+
+
+def test_an_outcome_that_a_model_does_not_have_is_refused(client: httpx.Client) -> None:
+    answer = client.post("/explain", params={"reasons": 2, "toward": "up"}, json={"rows": records(1)})
+    assert answer.status_code == 422
+    assert "toward must be one of 'high', 'low'; got 'up'" in answer.json()["error"]
+
+
 def test_a_number_that_json_does_not_have_is_null() -> None:
     assert encode({"a": [1.0, float("inf"), {"b": float("nan")}]}) == b'{"a":[1.0,null,{"b":null}]}'
 

@@ -12,6 +12,17 @@ from nae.cli.columns import align, match_name
 from nae.cli.console import digits, make_table, out
 from nae.cli.options import Json, ModelFile, OffsetColumns, load_model
 from nae.cli.reading import read_file
+from nae.cli.reasons import (
+    Against,
+    AsText,
+    NReasons,
+    ReasonsAsked,
+    ReasonsFile,
+    Reference,
+    Tolerance,
+    Toward,
+    reasons_table,
+)
 from nae.cli.recourse import (
     ChangesOption,
     CostOption,
@@ -22,6 +33,7 @@ from nae.cli.recourse import (
     RecourseOption,
     Wanted,
 )
+from nae.decisions import Reasons
 from nae.errors import ConfigError, DataError, did_you_mean
 from nae.explanation import InteractionExplanation, LocalExplanation
 from nae.explanation.local import in_points
@@ -39,7 +51,9 @@ def explain(
     model: ModelFile,
     data: Annotated[
         str | None,
-        typer.Argument(metavar="[DATA]", help="The table of --row or --recourse; - reads stdin.", show_default=False),
+        typer.Argument(
+            metavar="[DATA]", help="The table of --row, --reasons or --recourse; - reads stdin.", show_default=False
+        ),
     ] = None,
     *,
     row: Annotated[int | None, typer.Option(help="Explain one row of DATA, counted from 1.")] = None,
@@ -52,7 +66,7 @@ def explain(
         typer.Option("--class", help="The class or target to explain."),
     ] = None,
     unit: Annotated[
-        str, typer.Option(help="The unit of --row's contributions: score, probability or response.")
+        str, typer.Option(help="The unit of --row and --reasons: score, probability or response.")
     ] = "score",
     recourse: RecourseOption = None,
     fixed: FixedOption = None,
@@ -61,22 +75,36 @@ def explain(
     cost: CostOption = None,
     changes: ChangesOption = 3,
     like: LikeOption = None,
+    n_reasons: NReasons = None,
+    toward: Toward = None,
+    against: Against = None,
+    reference: Reference = "mean",
+    tolerance: Tolerance = None,
+    reasons_file: ReasonsFile = None,
+    as_text: AsText = False,
     offset: OffsetColumns = None,
     as_json: Json = False,
 ) -> None:
-    """Explain a model: all features, or one --feature, one --row, a --pair, or what would have to change."""
+    """Explain a model: all features, one --feature, one --row or a --pair; or give --reasons, or what must change."""
     if recourse is not None:
         wanted = Wanted(recourse, fixed, increasing, decreasing, cost, like, changes, output)
         wanted.show(model, data, row=row, offset=offset, as_json=as_json)
         return
+    asked = ReasonsAsked(
+        n_reasons, toward, against, output, reference, tuple(tolerance or ()), reasons_file, unit, as_text
+    )
+    is_wanted = asked.is_wanted(has_rows=data is not None, is_for_rows=feature is None and pair is None, row=row)
+    if is_wanted and data is not None:
+        _print_reasons(asked.of(load_model(model), data, row, offset), as_json=as_json, as_text=as_text)
+        return
     if sum(given is not None for given in (row, feature, pair)) > 1:
         raise ConfigError("--row, --feature and --pair cannot be combined; give one of them.")
     if (row is None) != (data is None):
-        raise ConfigError("--row needs a table, and a table needs --row: nae explain m.nae data.csv --row 1.")
+        raise ConfigError(
+            "--row needs a table, and a table needs --row or --reasons: nae explain m.nae data.csv --row 1."
+        )
     if offset and row is None:
         raise ConfigError("--offset is for one row; give --row and a table, or leave it out.")
-    if unit != "score" and row is None:
-        raise ConfigError("--unit is for one row; give --row and a table, or leave it out.")
     tables, at = _choose_output(load_model(model), output)
     found: Serial
     if row is not None and data is not None:
@@ -96,6 +124,15 @@ def explain(
         console.print(found.to_json(), soft_wrap=True)
     else:
         console.print(*shown, sep="\n")
+
+
+def _print_reasons(found: Reasons, *, as_json: bool, as_text: bool) -> None:
+    if as_json:
+        out().print(found.to_json(), soft_wrap=True)
+    elif as_text:
+        out().print(found.text, soft_wrap=True)
+    else:
+        out().print(reasons_table(found))
 
 
 def _choose_output(model: TableModel, name: str | None) -> tuple[TableModel, int]:

@@ -7,10 +7,12 @@ _WHERE = {
     "BinCard": "nae.decisions.scorecards",
     "FeatureChange": "nae.decisions.recourse.results",
     "Outcome": "nae.decisions.outcomes",
+    "Reasons": "nae.decisions.reasons",
     "Recourse": "nae.decisions.recourse.results",
     "Relativities": "nae.decisions.scorecards",
     "Scorecard": "nae.decisions.scorecards",
     "Way": "nae.decisions.recourse.results",
+    "outcomes_of": "nae.decisions.outcomes",
     "read_outcome": "nae.decisions.outcomes",
 }
 
@@ -18,16 +20,20 @@ __all__ = [
     "BinCard",
     "FeatureChange",
     "Outcome",
+    "Reasons",
     "Recourse",
     "Relativities",
     "Scorecard",
     "Way",
+    "outcomes_of",
     "read_outcome",
 ]
 
 if TYPE_CHECKING:
     from nae.decisions.outcomes import Outcome as Outcome
+    from nae.decisions.outcomes import outcomes_of as outcomes_of
     from nae.decisions.outcomes import read_outcome as read_outcome
+    from nae.decisions.reasons import Reasons as Reasons
     from nae.decisions.recourse.results import FeatureChange as FeatureChange
     from nae.decisions.recourse.results import Recourse as Recourse
     from nae.decisions.recourse.results import Way as Way

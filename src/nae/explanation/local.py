@@ -23,7 +23,7 @@ from nae.explanation.units import Exchange, check_unit
 from nae.quality import check_offset
 from nae.tables.model import TableModel
 
-__all__ = ["LocalExplanation", "explain_local", "in_points"]
+__all__ = ["LocalExplanation", "as_given", "explain_local", "in_points", "shown"]
 
 _PER_ROW = ("columns", "target", "values", "lower", "upper", "own", "causes", "parts", "rest", "prediction", "offset")
 
@@ -87,7 +87,7 @@ class LocalExplanation(InterpretView, Serial):
         }
         columns: dict[str, list[str] | list[float]] = {
             "feature": [self.feature_names[i] for i in order],
-            "value": [_shown(self.columns[i], digits=6)[0] or "missing" for i in order],
+            "value": [shown(self.columns[i], digits=6)[0] or "missing" for i in order],
         }
         columns |= {key: part[0, order, output].tolist() for key, part in numbers.items()}
         return digest(f"LocalExplanation({sizes}; {facts})", columns, "to_frame()")
@@ -156,13 +156,13 @@ class LocalExplanation(InterpretView, Serial):
 
     def _feature_columns(self) -> dict[str, Column]:
         n_rows, n_features, n_outputs = self.values.shape
-        shown = [_shown(column) for column in self.columns]
+        texts = [shown(column) for column in self.columns]
         pairs = [(row, feature) for row in range(n_rows) for feature in range(n_features)]
         flat = {key: getattr(self, key).ravel() for key in ("values", "lower", "upper", "own", "shift")}
         return {
             "row": np.repeat(np.arange(n_rows), n_features * n_outputs),
             "feature": [self.feature_names[feature] for _, feature in pairs for _ in range(n_outputs)],
-            "value": [shown[feature][row] for row, feature in pairs for _ in range(n_outputs)],
+            "value": [texts[feature][row] for row, feature in pairs for _ in range(n_outputs)],
             "output": list(self.outputs) * len(pairs),
             "contribution": flat["values"],
             "lower": flat["lower"],
@@ -221,7 +221,7 @@ def explain_local(
         classes=model.classes,
         link=model.link.name,
         intercept=model.intercept.astype(np.float64),
-        columns=_as_given(model, columns),
+        columns=as_given(model, columns),
         target=target,
         values=values,
         lower=lower,
@@ -302,7 +302,7 @@ def _largest(parts: Array, n_causes: int) -> tuple[IntArray, Array]:
     return found, np.take_along_axis(parts, found, axis=-1)
 
 
-def _as_given(model: TableModel, columns: Columns) -> tuple[AnyArray, ...]:
+def as_given(model: TableModel, columns: Columns) -> tuple[AnyArray, ...]:
     """Return the columns to show: numbers as numbers, everything else unchanged."""
     out = []
     for feature, array in zip(model.schema.features, columns.arrays, strict=True):
@@ -315,7 +315,7 @@ def _all_numbers(array: AnyArray) -> bool:
     return all(value is None or isinstance(value, (int, float)) for value in array)
 
 
-def _shown(column: AnyArray, *, digits: int = 12) -> list[str | None]:
+def shown(column: AnyArray, *, digits: int = 12) -> list[str | None]:
     """Return a column as texts; missing values are None."""
     out: list[str | None] = []
     for value in column.tolist():

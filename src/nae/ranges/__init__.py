@@ -2,7 +2,20 @@
 
 from nae.ranges.climbing import climb, row_at, scores
 from nae.ranges.domains import Domain, among, between, whole
+from nae.ranges.near import Span, bounds_near
 from nae.ranges.problem import Problem
 from nae.ranges.search import Boxes
 
-__all__ = ["Boxes", "Domain", "Problem", "among", "between", "climb", "row_at", "scores", "whole"]
+__all__ = [
+    "Boxes",
+    "Domain",
+    "Problem",
+    "Span",
+    "among",
+    "between",
+    "bounds_near",
+    "climb",
+    "row_at",
+    "scores",
+    "whole",
+]

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -195,6 +196,16 @@ class _AppState:
         return b"".join(parts)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What an explanation is asked for."""
+
+    unit: str = "score"
+    reasons: Annotated[int | None, Query(ge=1, le=100)] = None
+    toward: str | None = None
+    reference: str = "mean"
+
+
 def _add_routes(app: FastAPI, state: _AppState) -> None:
     registry = state.registry
 
@@ -225,11 +236,16 @@ def _add_routes(app: FastAPI, state: _AppState) -> None:
         return await state.answer(request, responder, "predict", responder.predict)
 
     async def explain(
-        request: Request, causes: Annotated[int, Query(ge=1, le=20)] = 3, unit: str = "score"
+        request: Request, asked: Annotated[_Asked, Depends()], causes: Annotated[int, Query(ge=1, le=20)] = 3
     ) -> Response:
         responder = state.find(request.path_params.get("name"))
+        if asked.reasons is not None:
+            words = {"k": asked.reasons, "reference": asked.reference, "unit": asked.unit}
+            return await state.answer(
+                request, responder, "explain", lambda body: responder.reasons(body, toward=asked.toward, **words)
+            )
         return await state.answer(
-            request, responder, "explain", lambda body: responder.explain(body, n_causes=causes, unit=unit)
+            request, responder, "explain", lambda body: responder.explain(body, n_causes=causes, unit=asked.unit)
         )
 
     async def schema(request: Request) -> Response:

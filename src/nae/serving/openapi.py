@@ -7,6 +7,7 @@ from nae import __version__
 from nae.encoding.schema import Category, Feature
 from nae.serving.examples import example_row, feature_examples
 from nae.serving.limits import Limits
+from nae.serving.reasons import reasons_parameters, reasons_schema
 from nae.serving.registry import ServedModel
 from nae.serving.rows import accepts_numbers
 from nae.tables.model import TableModel
@@ -85,7 +86,7 @@ def _model_paths(served: ServedModel, base: str, label: str, limits: Limits) -> 
         "schema": {"type": "integer", "minimum": 1, "maximum": 20, "default": 3},
     }
     explain = _asking(f"explain{label}", "Explain rows: contributions, bounds, own effects and causes.")
-    explain["parameters"] = [causes, _unit(model)]
+    explain["parameters"] = [causes, _unit(model), *reasons_parameters(model)]
     predict = _asking(f"predict{label}", "Predict rows.")
     for operation, most, answer in (
         (predict, limits.max_rows, _predictions(model)),
@@ -217,7 +218,8 @@ def _explanations(model: TableModel) -> dict[str, Any]:
     in_unit = _object(output=_TEXT, **{total: share}, average=share, contributions=_contributions(share))
     outputs = {"anyOf": [_list(in_score), _list(in_unit)]}
     answers = _list(_object(prediction=_prediction(model), outputs=outputs))
-    return _object(model=_TEXT, version=_TEXT, explanations=answers)
+    explained = _object(model=_TEXT, version=_TEXT, explanations=answers)
+    return {"anyOf": [explained, _object(model=_TEXT, version=_TEXT, **reasons_schema())]}
 
 
 def _contributions(number: dict[str, Any]) -> dict[str, Any]:

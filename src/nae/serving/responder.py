@@ -6,6 +6,7 @@ from typing import Any
 from nae.serving.answers import encode, explain_rows, predict_rows
 from nae.serving.limits import Limits
 from nae.serving.openapi import row_schema
+from nae.serving.reasons import outcome_named, reasons_of
 from nae.serving.registry import ServedModel
 from nae.serving.rows import RowReader
 from nae.serving.watch import Watch
@@ -42,6 +43,12 @@ class Responder:
         rows = self._explained.read(body)
         columns = self._explained.columns(rows)
         return self._answer(explain_rows(self.served.model, columns, rows, n_causes=n_causes, unit=unit)), len(rows)
+
+    def reasons(self, body: bytes, *, toward: str | None, **asked: Any) -> tuple[bytes, int]:
+        """Return the reasons of rows, and how many rows they are about."""
+        rows, model = self._explained.read(body), self.served.model
+        found = model.reasons(self._explained.columns(rows), **outcome_named(model, toward), **asked)
+        return self._answer(reasons_of(found, rows)), len(rows)
 
     def _answer(self, content: dict[str, Any]) -> bytes:
         return encode({"model": self.served.name, "version": self.served.version, **content})

@@ -1,10 +1,12 @@
 """The methods that help to decide about somebody, and to explain the decision."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nae.tables.answers.asked import Asked
 
 if TYPE_CHECKING:
+    from nae.decisions.reasons import Reasons
     from nae.decisions.scorecards import Reference, Relativities, Scorecard
 
 __all__ = ["Decides"]
@@ -12,6 +14,71 @@ __all__ = ["Decides"]
 
 class Decides(Asked):
     """Decisions, from the tables alone."""
+
+    def reasons(
+        self,
+        X: Any,
+        *,
+        k: int = 4,
+        toward: Any = None,
+        against: Any = None,
+        reference: Any = "mean",
+        tolerance: Mapping[str, float] | None = None,
+        unit: str = "score",
+        offset: Any = None,
+        output: str | int | None = None,
+        wording: Any = None,
+    ) -> "Reasons":
+        """Return the features that count most for an outcome in every row, and whether their order can be relied on.
+
+        A feature counts the difference between its contribution and that of a reference. Only features that count for
+        the outcome are reasons. Each has a margin: how much more it counts than the features behind it. The margin is
+        also computed for each member alone, for all values within a tolerance, and for any values of the other
+        features.
+
+        Parameters
+        ----------
+        X
+            A table.
+        k
+            Number of reasons per row. Default: 4.
+        toward, against
+            The outcome. For a classifier it is a class; with two classes, the one that the score speaks for if none is
+            named. With more classes, it is the mean of the log-odds against each other class, or the log-odds of one
+            class against another if both are named. For a number it is 'high' (the default) or 'low'.
+        reference
+            What a row is compared with. 'mean' is the average row: the mean contribution over the training rows. 'best'
+            is, of each feature, the value of training rows whose mean contribution speaks least for the outcome. Or a
+            row: a table of one row, or a dict.
+        tolerance
+            By how much numbers may be off: an amount by feature.
+        unit
+            'score'; 'probability' of the outcome; or 'response', the unit of the prediction. The rule is that of
+            ``explain_local``, on the way from the reference.
+        offset
+            The offset, as in ``predict``. The reference has the same one.
+        output
+            One of several targets.
+        wording
+            The words of the sentences: a TOML file, or a dict of its content. Features with ``named = false`` are
+            left out.
+        """
+        from nae.decisions.reasons import find_reasons
+
+        return find_reasons(
+            self._explained_model(),
+            self._explained_columns,
+            X,
+            k=k,
+            toward=toward,
+            against=against,
+            reference=reference,
+            tolerance=tolerance,
+            unit=unit,
+            offset=offset,
+            output=output,
+            wording=wording,
+        )
 
     def scorecard(
         self,
