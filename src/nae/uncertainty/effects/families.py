@@ -21,6 +21,11 @@ class Family:
     power: float = 0.0  # the variance of a target with a log link is its mean to this power, times a constant
 
     @property
+    def is_linear(self) -> bool:
+        """Whether weights and goals do not depend on the score."""
+        return self.link == "identity"
+
+    @property
     def has_known_noise(self) -> bool:
         """Whether the variance of the target follows from its mean."""
         return self.link == "logit"

@@ -13,12 +13,13 @@ from nae.tables.evidence import Evidence
 from nae.tables.model import TableModel
 from nae.uncertainty.effects.basis import Basis, make_basis
 from nae.uncertainty.effects.families import Family, family_of
-from nae.uncertainty.effects.smoothing import Fit, Sample, fit_additive
+from nae.uncertainty.effects.smoothing import Fit, fit_additive
+from nae.uncertainty.effects.squares import Sample
 from nae.uncertainty.effects.testing import chance_of_curves, chance_of_products
 
 __all__ = ["EffectRows", "measure_effects"]
 
-_MOST_ROWS = 100_000
+_MOST_ROWS = 50_000
 _MOST_COLUMNS = 900
 _LARGEST = 1e300
 _ROWS_PER_COLUMN = 1.25  # fewer rows say nothing about so many columns
@@ -90,7 +91,7 @@ def _of_output(
         fit = fit_additive(sample, basis, family, start=start)
     except np.linalg.LinAlgError:  # numbers that are not finite
         return (np.full(basis.schema.n_slots, np.nan),) * 2 + (np.full(len(basis.curves), np.nan),)
-    chance = chance_of_curves(sample, basis, fit, is_exact=family.has_known_noise)
+    chance = chance_of_curves(basis, fit, is_exact=family.has_known_noise)
     if has_context(model):
         chance = np.minimum(1.0, 2 * np.minimum(chance, chance_of_products(sample, basis, fit)))
     parts = [_curve_of(basis, fit, i) for i in range(len(basis.curves))]

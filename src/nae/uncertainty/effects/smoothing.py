@@ -1,4 +1,4 @@
-"""The additive fit: reweighted penalised squares, how much to smooth, and a covariance."""
+"""The additive fit: how much to smooth, and a covariance."""
 
 from dataclasses import dataclass
 
@@ -7,29 +7,16 @@ import numpy as np
 from nae._typing import Array
 from nae.uncertainty.effects.basis import Basis
 from nae.uncertainty.effects.families import Family
+from nae.uncertainty.effects.squares import Sample, Squares, reweighted
 
-__all__ = ["Fit", "Sample", "fit_additive"]
+__all__ = ["Fit", "fit_additive"]
 
-_STEPS = 12
+_STEPS, _ROUNDS = 6, 12  # of reweighting; of smoothing within each
 _CLOSE = 1e-3  # a step that moves the score by less, in units of its spread, is the last one
+_SETTLED = 0.05  # penalties that change by less, as a logarithm, stay
 _RIDGE = 1e-8
 _RANGE = 1e6  # of penalties, around the size of the rows' own matrix
 _GRID = 10.0 ** np.arange(-5.0, 3.1, 0.25)
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows as columns of the additive fit, for one output."""
-
-    columns: Array  # (row, column)
-    truth: Array  # (row,)
-    offset: Array  # (row,)
-    weight: Array  # (row,)
-    shown: Array  # (row, feature), the effects that the model shows
-
-    def take(self, rows: slice) -> "Sample":
-        """Return some of the rows."""
-        return Sample(self.columns[rows], self.truth[rows], self.offset[rows], self.weight[rows], self.shown[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +25,7 @@ class Fit:
 
     coefficients: Array  # (column,)
     covariance: Array  # (column, column)
+    matrix: Array  # (column, column), of the rows
     freedom: Array  # (column,), effective degrees of freedom
     prior: Array  # (feature,), variance of a level before its rows are seen; 0 for numbers
     weights: Array  # (row,), of the last step
@@ -46,56 +34,57 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
-    """One step of reweighted squares."""
+class _Solution:
+    """Penalised squares, solved."""
 
+    penalties: Array  # (feature,)
     coefficients: Array
     inverse: Array  # of the penalised matrix
-    matrix: Array  # of the rows alone
+    freedom: Array  # (column,)
     noise: float
-    centred: Array  # (row, column)
-    weights: Array
-    residuals: Array
-    base: float
+    n_left: float
 
 
 def fit_additive(sample: Sample, basis: Basis, family: Family, *, start: float) -> Fit:
     """Return the additive fit of some rows; ``start`` is the intercept of the model."""
-    score = sample.offset + start + sample.shown.sum(axis=1)
-    match = _matching(sample, basis, family, score)
-    penalties, fitted, base = match, sample.shown.sum(axis=1), start
-    for _ in range(_STEPS):
-        step = _solve(sample, basis, family, penalties, fitted=fitted, base=base)
-        moved = sample.columns @ step.coefficients
-        change, base, fitted = float(np.abs(moved - fitted).max(initial=0.0)), step.base, moved
-        asked = np.minimum(match, _likely(step, basis, penalties))
-        is_settled = np.allclose(np.log(asked + 1e-300), np.log(penalties + 1e-300), atol=0.05)
-        penalties = asked
-        if is_settled and change <= _CLOSE * (float(moved.std()) + 1e-300):
+    fitted, base = sample.shown.sum(axis=1), start
+    squares = reweighted(sample, family, fitted=fitted, base=base)
+    penalties = match = _matching(sample, squares, basis)
+    n_rows = float(sample.weight.sum())
+    for step in range(_STEPS):
+        found = _settled(squares, basis, penalties, most=match, n_rows=n_rows, has_known_noise=family.has_known_noise)
+        penalties = found.penalties
+        moved = sample.columns @ found.coefficients
+        change = float(np.abs(moved - fitted).max(initial=0.0))
+        if family.is_linear or step == _STEPS - 1 or change <= _CLOSE * float(moved.std()):
             break
-    return _finished(
-        _solve(sample, basis, family, penalties, fitted=fitted, base=base), basis, penalties, sample.weight
-    )
+        base += squares.mean - float(squares.centre @ found.coefficients)
+        fitted = moved
+        squares = reweighted(sample, family, fitted=fitted, base=base)
+    return _finished(sample, squares, basis, found)
 
 
-def _solve(sample: Sample, basis: Basis, family: Family, penalties: Array, *, fitted: Array, base: float) -> _Step:
-    pull, residuals = family.pull(sample.truth, sample.offset + base + fitted)
-    weights = pull * sample.weight
-    share = weights / weights.sum()
-    centred = sample.columns - share @ sample.columns
-    goal = fitted + residuals
-    mean = float(share @ goal)
-    scaled = centred * weights[:, None]
-    matrix = scaled.T @ centred
-    inverse = np.linalg.inv(matrix + _penalty(basis, penalties, matrix))
-    coefficients = inverse @ (scaled.T @ (goal - mean))
-    moved = sample.columns @ coefficients
-    left = goal - mean - centred @ coefficients
-    freedom = float(np.einsum("ij,ji->", inverse, matrix))
-    n_left = max(float(sample.weight.sum()) - 1 - freedom, 1.0)
-    noise = 1.0 if family.has_known_noise else float(weights @ left**2) / n_left
-    base = base + float(share @ (residuals - moved + fitted))
-    return _Step(coefficients, inverse, matrix, noise, centred, weights, left, base)
+def _settled(
+    squares: Squares, basis: Basis, penalties: Array, *, most: Array, n_rows: float, has_known_noise: bool
+) -> _Solution:
+    """Return the solution at the penalties that restricted maximum likelihood asks for, or at ``most``."""
+    for _ in range(_ROUNDS):
+        found = _solve(squares, basis, penalties, n_rows=n_rows, has_known_noise=has_known_noise)
+        asked = np.minimum(most, _likely(squares, basis, found))
+        is_settled = np.allclose(np.log(asked + 1e-300), np.log(penalties + 1e-300), rtol=0, atol=_SETTLED)
+        penalties = asked
+        if is_settled:
+            break
+    return found
+
+
+def _solve(squares: Squares, basis: Basis, penalties: Array, *, n_rows: float, has_known_noise: bool) -> _Solution:
+    inverse = np.linalg.inv(squares.matrix + _penalty(basis, penalties, squares.matrix))
+    coefficients = inverse @ squares.vector
+    freedom = np.einsum("ij,ji->i", inverse, squares.matrix)
+    n_left = max(n_rows - 1 - float(freedom.sum()), 1.0)
+    noise = 1.0 if has_known_noise else max(squares.rest(coefficients), 1e-12 * squares.total) / n_left
+    return _Solution(penalties, coefficients, inverse, freedom, noise, n_left)
 
 
 def _penalty(basis: Basis, penalties: Array, matrix: Array) -> Array:
@@ -105,36 +94,33 @@ def _penalty(basis: Basis, penalties: Array, matrix: Array) -> Array:
     return np.asarray(found)
 
 
-def _likely(step: _Step, basis: Basis, penalties: Array) -> Array:
+def _likely(squares: Squares, basis: Basis, found: _Solution) -> Array:
     """Return the penalties that restricted maximum likelihood asks for next (Wood and Fasiolo, 2017)."""
-    found = np.zeros_like(penalties)
+    asked = np.zeros_like(found.penalties)
     for i, (part, curve) in enumerate(zip(basis.parts, basis.curves, strict=True)):
         if curve.rank:
-            own = step.coefficients[part]
-            left = max(curve.rank - penalties[i] * float(np.sum(step.inverse[part, part] * curve.penalty)), 1e-8)
-            size = max(float(own @ curve.penalty @ own) / step.noise, 1e-300)
-            unit = _unit(step.matrix[part, part], curve.penalty)
-            found[i] = np.clip(left / size, unit / _RANGE, unit * _RANGE)
-    return found
+            own = found.coefficients[part]
+            left = curve.rank - found.penalties[i] * float(np.sum(found.inverse[part, part] * curve.penalty))
+            size = max(float(own @ curve.penalty @ own) / max(found.noise, 1e-300), 1e-300)
+            unit = _unit(squares.matrix[part, part], curve.penalty)
+            asked[i] = np.clip(max(left, 1e-8) / size, unit / _RANGE, unit * _RANGE)
+    return asked
 
 
-def _matching(sample: Sample, basis: Basis, family: Family, score: Array) -> Array:
+def _matching(sample: Sample, squares: Squares, basis: Basis) -> Array:
     """Return the penalties with which the fit comes closest to the curves that the model shows, one by one."""
-    pull, residuals = family.pull(sample.truth, score)
-    weights = pull * sample.weight
-    share = weights / weights.sum()
+    weighted = sample.shown * squares.weights[:, None]
+    shown = sample.columns.T @ weighted - np.outer(squares.centre, weighted.sum(axis=0))  # (column, feature)
+    rest = squares.vector - shown.sum(axis=1)
     found = np.zeros(len(basis.curves))
     for i, (part, curve) in enumerate(zip(basis.parts, basis.curves, strict=True)):
-        if not curve.rank:
-            continue
-        centred = sample.columns[:, part] - share @ sample.columns[:, part]
-        shown = sample.shown[:, i] - share @ sample.shown[:, i]
-        scaled = centred * weights[:, None]
-        matrix, unit = scaled.T @ centred, _unit(scaled.T @ centred, curve.penalty)
-        ridge = _RIDGE * (np.trace(matrix) / len(matrix) + 1e-300) * np.eye(len(matrix))
-        goal, here = scaled.T @ (shown + residuals - share @ residuals), scaled.T @ shown
-        sums = [np.linalg.solve(matrix + ridge + size * unit * curve.penalty, goal) for size in _GRID]
-        found[i] = unit * _GRID[np.argmin([own @ matrix @ own - 2 * own @ here for own in sums])]
+        if curve.rank:
+            matrix, here = squares.matrix[part, part], shown[part, i]
+            unit = _unit(matrix, curve.penalty)
+            ridge = _RIDGE * (np.trace(matrix) / len(matrix) + 1e-300) * np.eye(len(matrix))
+            goal = here + rest[part]
+            sums = [np.linalg.solve(matrix + ridge + size * unit * curve.penalty, goal) for size in _GRID]
+            found[i] = unit * _GRID[np.argmin([own @ matrix @ own - 2 * own @ here for own in sums])]
     return found
 
 
@@ -143,21 +129,24 @@ def _unit(matrix: Array, penalty: Array) -> float:
     return float((np.trace(matrix) + 1e-300) / np.trace(penalty))
 
 
-def _finished(step: _Step, basis: Basis, penalties: Array, weight: Array) -> Fit:
+def _finished(sample: Sample, squares: Squares, basis: Basis, found: _Solution) -> Fit:
     """Return the fit with its covariance: noise as the residuals show it, and the prior of what smoothing hides."""
-    freedom = np.einsum("ij,ji->i", step.inverse, step.matrix)
-    n_rows = float(weight.sum())
-    n_left = max(n_rows - 1 - float(freedom.sum()), 1.0)
-    pulls = step.weights * step.residuals / weight
-    noise = (step.centred * (weight * pulls**2)[:, None]).T @ step.centred * (n_rows / n_left)
-    hidden = step.noise * _penalty(basis, penalties, step.matrix)
+    n_rows = float(sample.weight.sum())
+    pulls = squares.weights * squares.residuals(sample.columns, found.coefficients) / sample.weight
+    jolts = sample.weight * pulls**2
+    scaled = sample.columns * jolts[:, None]
+    centre, beside = squares.centre, scaled.sum(axis=0)
+    crossed = np.outer(beside, centre)
+    noise = scaled.T @ sample.columns - crossed - crossed.T + jolts.sum() * np.outer(centre, centre)
+    hidden = found.noise * _penalty(basis, found.penalties, squares.matrix)
     has_levels = np.array([curve.has_levels for curve in basis.curves])
     return Fit(
-        coefficients=step.coefficients,
-        covariance=step.inverse @ (noise + hidden) @ step.inverse,
-        freedom=freedom,
-        prior=np.where(has_levels, step.noise / np.maximum(penalties, 1e-300), 0.0),
-        weights=step.weights,
+        coefficients=found.coefficients,
+        covariance=found.inverse @ (noise * (n_rows / found.n_left) + hidden) @ found.inverse,
+        matrix=squares.matrix,
+        freedom=found.freedom,
+        prior=np.where(has_levels, found.noise / np.maximum(found.penalties, 1e-300), 0.0),
+        weights=squares.weights,
         pulls=pulls,
-        n_left=n_left,
+        n_left=found.n_left,
     )

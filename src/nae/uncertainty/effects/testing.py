@@ -1,36 +1,44 @@
 """Can a feature be told from noise? Tests of its curve, and of its products with other features."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from nae._typing import Array
+from nae._typing import Array, IntArray
 from nae.uncertainty.effects.basis import Basis
-from nae.uncertainty.effects.smoothing import Fit, Sample
+from nae.uncertainty.effects.smoothing import Fit
+from nae.uncertainty.effects.squares import Sample
 
 __all__ = ["chance_of_curves", "chance_of_products"]
 
-_MOST_ROWS = 20_000  # on which products are tested
-_MOST_PARTNERS = 30
+_MOST_ROWS = 10_000  # on which products are tested
+_MOST_PARTNERS = 20
 _SHAPES = 3  # of a feature, in its products
 _LEAST = 1e-9  # of a direction, beside the largest
 
 
-def chance_of_curves(sample: Sample, basis: Basis, fit: Fit, *, is_exact: bool) -> Array:
+def chance_of_curves(basis: Basis, fit: Fit, *, is_exact: bool) -> Array:
     """Return, for every feature, the chance of a curve as large as its own if there were none (a Wald test).
 
     ``is_exact`` says whether the noise is known; otherwise it is estimated, too.
     """
     found = np.ones(len(basis.curves))
     for i, part in enumerate(basis.parts):
-        columns = sample.columns[:, part] * np.sqrt(fit.weights)[:, None]
-        if not np.any(columns):
-            continue
-        turn = np.asarray(np.linalg.qr(columns, mode="r"))
-        sizes, directions = np.linalg.eigh(turn @ fit.covariance[part, part] @ turn.T)
+        turn = _root(fit.matrix[part, part])
+        sizes, directions = np.linalg.eigh(turn @ fit.covariance[part, part] @ turn)
         sizes, directions = sizes[::-1], directions[:, ::-1]
+        if not len(sizes) or not sizes[0] > 0:
+            continue
         rank = min(max(1, round(float(fit.freedom[part].sum()))), int((sizes > _LEAST * sizes[0]).sum()))
         along = directions[:, :rank].T @ (turn @ fit.coefficients[part])
         found[i] = _chance(float(np.sum(along**2 / sizes[:rank])), rank, np.inf if is_exact else fit.n_left)
     return found
+
+
+def _root(matrix: Array) -> Array:
+    """Return the symmetric root of a matrix without negative directions."""
+    sizes, directions = np.linalg.eigh(matrix)
+    return np.asarray(directions * np.sqrt(np.maximum(sizes, 0.0)) @ directions.T)
 
 
 def chance_of_products(sample: Sample, basis: Basis, fit: Fit) -> Array:
@@ -41,52 +49,72 @@ def chance_of_products(sample: Sample, basis: Basis, fit: Fit) -> Array:
     n_features = len(basis.curves)
     if n_features < 2:
         return np.ones(n_features)
-    rows = slice(None, None, -(-len(sample.weight) // _MOST_ROWS))
-    some, weights, pull = sample.take(rows), fit.weights[rows], fit.pulls[rows]
-    shapes = [_shapes(some.columns[:, part], weights) for part in basis.parts]
     partners = np.argsort(-sample.shown.std(axis=0), kind="stable")[: _MOST_PARTNERS + 1]
-    found = np.ones((n_features, n_features))
+    rows = _Rows.of(sample, basis, fit, slice(None, None, -(-len(sample.weight) // _MOST_ROWS)))
+    found, counted = np.ones((n_features, n_features)), np.zeros((n_features, n_features), dtype=bool)
     for i in range(n_features):
         for j in partners:
-            if i != j and (j > i or i not in partners):
-                own = np.concatenate([some.columns[:, basis.parts[i]], some.columns[:, basis.parts[j]]], axis=1)
-                products = (shapes[i][:, :, None] * shapes[int(j)][:, None, :]).reshape(len(own), -1)
-                found[i, j] = found[j, i] = _product(products, own, some.weight, weights, pull)
-    counted = np.zeros((n_features, n_features), dtype=bool)
-    counted[:, partners] = counted[partners, :] = True
-    np.fill_diagonal(counted, val=False)
-    return np.asarray(np.minimum(1.0, np.where(counted, found, 1.0).min(axis=1) * counted.sum(axis=1)))
+            if i != j and not counted[i, j]:
+                found[i, j] = found[j, i] = rows.product(i, int(j))
+                counted[i, j] = counted[j, i] = True
+    return np.asarray(np.minimum(1.0, found.min(axis=1) * counted.sum(axis=1)))
 
 
-def _product(products: Array, own: Array, rows: Array, weights: Array, pull: Array) -> float:
-    """Return the chance that residuals follow products so closely, beside the features' ``own`` columns."""
-    if not products.shape[1]:
-        return 1.0
-    root = np.sqrt(weights)[:, None]
-    beside = np.concatenate([np.ones((len(own), 1)), own], axis=1)
-    products = products - beside @ np.linalg.lstsq(root * beside, root * products, rcond=1e-9)[0]
-    total, noise = products.T @ (rows * pull), (products * (rows * pull**2)[:, None]).T @ products
-    sizes, directions = np.linalg.eigh(noise)
-    is_there = sizes > _LEAST * max(float(sizes[-1]), 1e-300)
-    rank = int(is_there.sum())
-    if not rank:
-        return 1.0
-    along = directions[:, is_there].T @ total
-    n_rows = float(rows.sum())
-    n_left = max(n_rows - own.shape[1] - rank, 1.0)
-    return _chance(float(np.sum(along**2 / sizes[is_there])) * n_left / n_rows, rank, n_left)
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows on which products are tested."""
+
+    columns: Array
+    parts: list[slice]
+    matrix: Array  # of the columns
+    shapes: list[Array]  # (row, shape) of every feature
+    count: Array
+    weights: Array
+    pulls: Array
+
+    @staticmethod
+    def of(sample: Sample, basis: Basis, fit: Fit, rows: slice) -> "_Rows":
+        weights = fit.weights[rows]
+        columns = sample.columns[rows] - weights @ sample.columns[rows] / weights.sum()
+        matrix = (columns * weights[:, None]).T @ columns
+        shapes = [columns[:, part] @ _widest(matrix[part, part]) for part in basis.parts]
+        return _Rows(columns, basis.parts, matrix, shapes, sample.weight[rows], weights, fit.pulls[rows])
+
+    def product(self, first: int, second: int) -> float:
+        """Return the chance that residuals follow the products of two features so closely."""
+        crossed = (self.shapes[first][:, :, None] * self.shapes[second][:, None, :]).reshape(len(self.count), -1)
+        if not crossed.shape[1]:
+            return 1.0
+        own = np.r_[self.parts[first], self.parts[second]]
+        products = self._apart(crossed, own)
+        total = products.T @ (self.count * self.pulls)
+        noise = (products * (self.count * self.pulls**2)[:, None]).T @ products
+        sizes, directions = np.linalg.eigh(noise)
+        is_there = sizes > _LEAST * max(float(sizes[-1]), 1e-300)
+        rank, n_rows = int(is_there.sum()), float(self.count.sum())
+        if not rank:
+            return 1.0
+        along = directions[:, is_there].T @ total
+        n_left = max(n_rows - len(own) - rank, 1.0)
+        return _chance(float(np.sum(along**2 / sizes[is_there])) * n_left / n_rows, rank, n_left)
+
+    def _apart(self, products: Array, own: IntArray) -> Array:
+        """Return what the features' own columns leave of their products."""
+        products = products - self.weights @ products / self.weights.sum()
+        columns, matrix = self.columns[:, own], self.matrix[np.ix_(own, own)]
+        ridge = _LEAST * (np.trace(matrix) / len(own) + 1e-300) * np.eye(len(own))
+        crossed = columns.T @ (products * self.weights[:, None])
+        return np.asarray(products - columns @ np.linalg.solve(matrix + ridge, crossed))
 
 
-def _shapes(columns: Array, weights: Array) -> Array:
+def _widest(matrix: Array) -> Array:
     """Return the widest directions of a feature's columns, which are smooth curves or contrasts of frequent levels."""
-    root = np.sqrt(weights)[:, None]
-    centred = columns - (weights @ columns) / weights.sum()
-    _, sizes, turn = np.linalg.svd(root * centred, full_matrices=False)
-    kept = turn[:_SHAPES][sizes[:_SHAPES] > 1e-6 * max(float(sizes[:1].sum()), 1e-300)]
-    return np.asarray(centred @ kept.T)
+    sizes, directions = np.linalg.eigh(matrix)
+    kept = np.arange(len(sizes))[::-1][:_SHAPES]
+    return np.asarray(directions[:, kept[sizes[kept] > 1e-6 * max(float(sizes[-1:].sum()), 1e-300)]])
 
 
 def _chance(statistic: float, rank: int, n_left: float) -> float:
-    from scipy.stats import chi2, f
+    from scipy.special import chdtrc, fdtrc  # scipy.stats, which has them too, takes a second to load
 
-    return float(chi2.sf(statistic, rank) if np.isinf(n_left) else f.sf(statistic / rank, rank, n_left))
+    return float(chdtrc(rank, statistic) if np.isinf(n_left) else fdtrc(rank, n_left, statistic / rank))
