@@ -13,6 +13,9 @@ def test_quality_is_printed_for_the_test_rows(nae: Command, folder: Path) -> Non
     found = json.loads(nae("quality", folder / "price.nae", folder / "homes.parquet", "--json")[1])
     assert found["rows"] == 60
     assert found["measures"][0]["name"] == "RMSE"
+    assert "Calibration error" in nae("quality", folder / "sold.nae", folder / "homes.parquet")[1]
+    found = json.loads(nae("quality", folder / "sold.nae", folder / "homes.parquet", "--json")[1])
+    assert found["reliability"]["label"] == "yes"
 
 
 def test_quality_by_group_need_not_be_by_a_feature(nae: Command, folder: Path) -> None:

@@ -6,8 +6,8 @@ from scipy.stats import chi2, norm
 
 from nae.encoding import Category, Number
 from nae.monitoring.bins import bins_of, counts_in
-from nae.monitoring.chance import chi_square_critical, chi_square_tail, likelihood_ratio, normal_tails
 from nae.monitoring.checks import check_mean, check_share, check_shares, stability_index, worst
+from nae.quality.chance import chi_square_critical, chi_square_tail, likelihood_ratio, normal_tails
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 10, 19])

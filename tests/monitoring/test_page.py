@@ -34,10 +34,11 @@ def test_the_example_of_drift_says_what_the_page_says() -> None:
 def test_the_example_of_groups_says_what_the_page_says() -> None:
     names: dict[str, Any] = {}
     imports = blocks("Scorecards and relativities")[0].partition("\npolicies")[0]
-    for block in (imports, *blocks("Is it fair?")):
+    for block in (imports, *blocks("Is it fair?"), *blocks("Are the probabilities true?")):
         exec(compile(block, PAGE.name, "exec"), names)  # noqa: S102
     groups = names["groups"]
     opportunity = groups.gaps[2]
     assert (opportunity.most, opportunity.least) == ("73.73 to 100.679", "18.119 to 52.498")
     assert opportunity.value == pytest.approx(0.14, abs=0.02)
     assert not opportunity.may_be_chance
+    assert names["curve"].sentence in PAGE.read_text()

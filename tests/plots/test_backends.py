@@ -12,12 +12,29 @@ from nae import plots
 from nae.errors import ConfigError, MissingDependencyError, UserError
 from nae.plots import FrontierPoint
 from nae.plots.layouts.bars import lay_out_waterfall
+from nae.quality import Reliability
 from nae.tables import TableModel
 from nae.training.history import Epoch, History
 from tests.plots.explained import NAMES, explained, global_of, interaction_of, local_of, model_of, rows_of, strength_of
 
 INCOME, ROOMS, NEW, FORTY, LONG = NAMES
 HISTORY = History([Epoch(1, 2.0, 1.5, None, 0.5), Epoch(2, 1.0, 1.2, 0.8, 0.25)], best_epoch=2)
+CURVE = Reliability(
+    label="yes $b$",
+    n_rows=90,
+    predicted=np.array([0.1, 0.5]),
+    actual=np.array([0.2, 0.5]),
+    lower=np.array([0.15, 0.4]),
+    upper=np.array([0.3, 0.6]),
+    rows=np.array([45, 45]),
+    error=0.05,
+    error_by_chance=0.02,
+    p_value=0.01,
+    slope=0.9,
+    slope_interval=(0.8, 1.0),
+    shift=0.0,
+    shift_interval=(-0.1, 0.1),
+)
 POINTS = [FrontierPoint(0.5, 0.43, 0.01, "a $b$"), FrontierPoint(0.9, 0.45, is_chosen=True)]
 
 SINGLE: dict[str, Any] = {
@@ -39,6 +56,7 @@ SINGLE: dict[str, Any] = {
     "matrix": lambda **to: plots.interaction_matrix(strength_of(), **to),
     "frontier": lambda **to: plots.frontier(POINTS, score_label="RMSE", **to),
     "training": lambda **to: plots.training(HISTORY, **to),
+    "reliability": lambda **to: plots.reliability(CURVE, **to),
 }
 PAGES: dict[str, Any] = {
     "shapes": lambda **to: plots.shapes(global_of(), title="All", **to),

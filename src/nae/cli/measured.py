@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -18,7 +18,7 @@ from nae.cli.reading import read_file
 from nae.cli.splits import find_test_rows
 from nae.encoding import read_table
 from nae.errors import ConfigError
-from nae.quality import Groups, Measure, Quality, Rate, by_group, measure
+from nae.quality import Groups, Measure, Quality, Rate, by_group, measure, reliability
 from nae.tables import TableModel
 
 __all__ = ["quality"]
@@ -113,11 +113,16 @@ def _speaking_for(model: TableModel, output: str) -> TableModel:
 
 
 def _print_quality(rows: _Rows, *, as_json: bool) -> None:
-    found = measure(rows.model, rows.features, rows.target, sample_weight=rows.weight, offset=rows.offset)
+    given: dict[str, Any] = {"sample_weight": rows.weight, "offset": rows.offset}
+    found = measure(rows.model, rows.features, rows.target, **given)
+    curve = reliability(rows.model, rows.features, rows.target, **given) if rows.model.classes else None
     if as_json:
-        out().print_json(data={"rows": found.n_rows, "baseline": found.baseline, "measures": _as_json(found)})
-    else:
-        out().print(quality_table(rows.words, found))
+        content = {"rows": found.n_rows, "baseline": found.baseline, "measures": _as_json(found)}
+        out().print_json(data=content | ({} if curve is None else {"reliability": curve.to_dict()}))
+        return
+    out().print(quality_table(rows.words, found))
+    if curve is not None:
+        out().print(curve.sentence, soft_wrap=True)
 
 
 def _as_json(found: Quality) -> list[dict[str, object]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nae._typing import Array
-from nae.monitoring.chance import chi_square_tail, likelihood_ratio, normal_tails
+from nae.quality.chance import chi_square_tail, likelihood_ratio, normal_tails
 
 __all__ = [
     "DRIFTED",

@@ -12,11 +12,11 @@ from nae.encoding.columns import Columns
 from nae.encoding.schema import Feature
 from nae.errors import ConfigError, DataError
 from nae.monitoring.bins import bins_of, counts_in
-from nae.monitoring.chance import chi_square_critical
 from nae.monitoring.checks import Check, check_mean, check_share, check_shares, worst
 from nae.monitoring.reference import Reference
 from nae.monitoring.results import Drift, FeatureDrift
 from nae.monitoring.tally import Tally, has_range
+from nae.quality.chance import chi_square_critical
 from nae.tables.model import TableModel
 
 __all__ = ["LEVEL", "LIMIT", "judge", "measure_drift"]

@@ -17,7 +17,9 @@ from nae.explanation.strength import InteractionStrength
 from nae.plots.layouts.bars import lay_out_importance, lay_out_waterfall
 from nae.plots.layouts.lines import FrontierPoint, lay_out_compare, lay_out_frontier, lay_out_training
 from nae.plots.layouts.maps import lay_out_map, lay_out_matrix, lay_out_panels
+from nae.plots.layouts.reliability import lay_out_reliability
 from nae.plots.layouts.shape import lay_out_shape, lay_out_shapes
+from nae.quality import Reliability
 
 __all__ = [
     "FrontierPoint",
@@ -26,6 +28,7 @@ __all__ = [
     "importance",
     "interaction_matrix",
     "pair",
+    "reliability",
     "shape",
     "shapes",
     "three_way",
@@ -185,6 +188,14 @@ def interaction_matrix(
     _check(strength, InteractionStrength, "interaction_strength()")
     layout = lay_out_matrix(strength, output=output, unit=unit, max_features=max_features)
     return _draw("maps", "draw_matrix", backend, layout, ax=ax)
+
+
+def reliability(found: Reliability, *, title: str = "Reliability", ax: Any = None, backend: str = "matplotlib") -> Any:
+    """Draw how often a class happens among rows with similar probabilities of it, from ``nae.quality.reliability``."""
+    if not isinstance(found, Reliability):
+        given = type(found).__name__
+        raise UserError(f"This picture takes Reliability; got {given}. Use nae.quality.reliability(model, X, y).")
+    return _draw("reliability", "draw_reliability", backend, lay_out_reliability(found), ax=ax, title=title)
 
 
 def frontier(

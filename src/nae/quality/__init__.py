@@ -6,6 +6,7 @@ benchmarks all take their figures from this module.
 
 from nae.quality.baseline import Baseline, Criterion
 from nae.quality.comparing import by_group
+from nae.quality.curves import Reliability, reliability
 from nae.quality.groups import Gap, Group, Groups, Rate
 from nae.quality.measuring import (
     MOST_ROWS,
@@ -32,6 +33,7 @@ __all__ = [
     "MeasuredRows",
     "Quality",
     "Rate",
+    "Reliability",
     "by_group",
     "check_offset",
     "class_positions",
@@ -40,4 +42,5 @@ __all__ = [
     "measure_classes",
     "measure_numbers",
     "measure_rows",
+    "reliability",
 ]
