@@ -43,9 +43,9 @@ def _line(label: str, trials: "list[Trial]") -> str:
     error = covered.std(axis=0) / np.sqrt(max(len(trials) - 1, 1))
     cells = [f"{100 * mean:.1f} ± {100 * off:.1f}" for mean, off in zip(covered.mean(axis=0), error, strict=True)]
     cells.append(f"{100 * np.mean([one.members for one in trials]):.0f}")
-    cells.append(f"{np.mean([one.width for one in trials]):.3f}")
-    cells.append(_share([chance for one in trials for chance in one.false_alarms], below=True))
     found = [chance for one in trials for chance in one.found]
+    cells.append(f"{np.mean([one.width for one in trials]):.3f}" if found else "")
+    cells.append(_share([chance for one in trials for chance in one.false_alarms], below=True))
     cells.append(_share(found, below=False) if found else "")
     cells.append(f"{np.mean([one.seconds for one in trials]):.1f}")
     return f"| {label} | {len(trials)} | {' | '.join(cells)} |"

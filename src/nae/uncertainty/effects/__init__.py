@@ -8,8 +8,8 @@ they share most of their rows; their spread says little about the truth.
 - *Smoothing.* Each feature is smoothed as little as either of two rules asks for: restricted maximum likelihood, and
   the smoothing with which the fit comes closest to the curve that the model shows.
 - *Covariance.* The noise is estimated from the residuals of every row, so it may differ from row to row (a sandwich).
-  The prior variance of what smoothing hides is added (Wahba, Nychka): over a curve, and on average, the band then holds
-  the truth as often as it says.
+  The variance of what smoothing hides, under the prior that maximum likelihood finds, is added (Wahba, Nychka): over a
+  curve, and on average, the band then holds the truth as often as it says.
 - *Chance.* The fitted curve of a feature, in its leading directions, is compared with its covariance (Wald, Wood).
   Products of features, which an additive fit leaves out, are tested on its residuals. A feature can be told from noise
   if either test says so, at half of the level each.

@@ -138,7 +138,8 @@ def _finished(sample: Sample, squares: Squares, basis: Basis, found: _Solution) 
     centre, beside = squares.centre, scaled.sum(axis=0)
     crossed = np.outer(beside, centre)
     noise = scaled.T @ sample.columns - crossed - crossed.T + jolts.sum() * np.outer(centre, centre)
-    hidden = found.noise * _penalty(basis, found.penalties, squares.matrix)
+    likely = np.maximum(_likely(squares, basis, found), found.penalties)  # of a truth this smooth, less is hidden
+    hidden = found.noise * _penalty(basis, found.penalties**2 / np.maximum(likely, 1e-300), squares.matrix)
     has_levels = np.array([curve.has_levels for curve in basis.curves])
     return Fit(
         coefficients=found.coefficients,
