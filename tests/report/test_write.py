@@ -2,6 +2,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from nae.quality import measure
 from nae.report import write_report
 from nae.report.density import MOST_PAIRS
 from nae.tables import GateTables, SoftmaxRouting, TableModel
+from nae.tables.evidence import Evidence
 from tests.explanation.examples import explained_model
 from tests.laws.models import make_model
 from tests.report.golden import PATH as GOLDEN
@@ -88,6 +90,20 @@ def test_a_report_is_one_file_with_the_model_and_rows_inside(tmp_path: Path) -> 
     np.testing.assert_array_equal(stored, model.experts.ravel())
     assert content["quality"]["nRows"] == 12
     assert content["reduction"] is None
+
+
+def test_a_page_says_where_true_effects_lie_and_what_is_noise(tmp_path: Path) -> None:
+    model, columns = explained_model()
+    slots, F = model.schema.n_slots, model.n_features
+    known = Evidence(np.zeros((slots, 1)), np.full((slots, 1), 0.5), np.linspace(0.0, 1.0, F)[:, None])
+    write_report(replace(model, evidence=known), columns, tmp_path / "page.html")
+    features = Page(tmp_path / "page.html").content["features"]
+    assert [one["isNoise"] for one in features] == [False, *[True] * (F - 1)]
+    lower, upper = known.band(model.statistics.mean, 0.9)
+    assert [row[0] for one in features for row in one["sure"]["lower"]] == pytest.approx(lower[:, 0].tolist(), rel=1e-5)
+    assert [row[0] for one in features for row in one["sure"]["upper"]] == pytest.approx(upper[:, 0].tolist(), rel=1e-5)
+    write_report(model, columns, tmp_path / "page.html")
+    assert "sure" not in Page(tmp_path / "page.html").content["features"][0]
 
 
 def test_several_quantiles_have_one_truth(tmp_path: Path) -> None:

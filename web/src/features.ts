@@ -19,6 +19,11 @@ const NOTHING = 1e-6; // of a standard deviation: what rounding alone does
 
 /** Return a sentence about the share of a feature's effect that its own value explains. */
 export function additivityWords(state: State, feature: Feature): string {
+  const noise = feature.isNoise ? " It cannot be told from noise." : "";
+  return contextWords(state, feature) + noise;
+}
+
+function contextWords(state: State, feature: Feature): string {
   if (state.importance(feature) === 0) return "It has no effect on the training rows.";
   if (!state.model.hasContext) return "Its effect depends on its own value alone.";
   const shift = state.shift(feature);
@@ -48,7 +53,7 @@ export class FeatureSection {
         "p",
         { class: "lead" },
         "The line is the average effect of a value on the prediction. The wide band is a guarantee: whatever the other features are, the effect stays inside it. ",
-        "The inner band contains nine in ten actual effects. The bars below count the training rows. If a number has few values, each has its own dot and bar.",
+        "The inner band contains nine in ten actual effects. Two dashed lines, if there are any, say where the true effect lies, as far as the training rows can tell: on average over a curve, nine times in ten. The bars below count the training rows. If a number has few values, each has its own dot and bar.",
       ),
       h(
         "div",

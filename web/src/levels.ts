@@ -29,6 +29,9 @@ export function drawLevels(shape: Shape, range: [number, number], reading: HTMLE
       mark("level-band", scale(point.lower), scale(point.upper) - scale(point.lower)),
     );
     if (point.high > point.low) bar.append(mark("level-inner", scale(point.low), scale(point.high) - scale(point.low)));
+    if (!Number.isNaN(point.sureLow)) {
+      bar.append(mark("level-sure", scale(point.sureLow), scale(point.sureHigh) - scale(point.sureLow)));
+    }
     bar.append(mark("level-mean", scale(point.mean), 0));
     const share = h("span", { class: "level-share", "aria-hidden": "true" });
     const fill = h("i");

@@ -23,6 +23,10 @@ export interface FeaturePayload {
   rare: string[];
   /** The order in which the values are shown, missing and unseen last. */
   order: number[];
+  /** Where the true effects lie with 90 % confidence, (slot, output); null where no row says anything. */
+  sure?: { lower: (number | null)[][]; upper: (number | null)[][] };
+  /** Whether the feature cannot be told from noise. */
+  isNoise?: boolean;
 }
 
 export interface Quality {

@@ -19,6 +19,9 @@ export interface ShapePoint {
   upper: number;
   low: number;
   high: number;
+  /** Where the true effect lies with 90 % confidence; NaN if it is unknown. */
+  sureLow: number;
+  sureHigh: number;
 }
 
 export interface Shape {
@@ -52,6 +55,8 @@ export function shapeOf(model: Model, feature: Feature, o: number): Shape {
       upper,
       low: tables.quantiles[at * nOutputs + o],
       high: tables.quantiles[(last * nSlots + at) * nOutputs + o],
+      sureLow: feature.sure?.lower[slot][o] ?? Number.NaN,
+      sureHigh: feature.sure?.upper[slot][o] ?? Number.NaN,
     };
   });
   if (isCurve(feature)) {
@@ -114,7 +119,8 @@ export function spread(rest: number[][], shares: number[]): [number, number][] {
 /** Return the range that a chart of the shape needs. */
 export function rangeOf(shape: Shape): [number, number] {
   const shown = shape.points.filter((point) => point.role !== "unseen" && !(point.role === "missing" && !point.share));
-  return padded(shown.flatMap((point) => [point.lower, point.upper, point.mean]));
+  const ends = shown.flatMap((point) => [point.lower, point.upper, point.mean, point.sureLow, point.sureHigh]);
+  return padded(ends.filter((end) => !Number.isNaN(end)));
 }
 
 const WIDTH = 400;
@@ -130,6 +136,15 @@ function ribbon(points: ShapePoint[], x: Scale, y: Scale, low: "lower" | "low", 
   const top = points.map((point): [number, number] => [x(point.number), y(point[high])]);
   const bottom = points.map((point): [number, number] => [x(point.number), y(point[low])]);
   return `${path([...top, ...bottom.reverse()])}Z`;
+}
+
+/** Return an end of the band of the true effect; nothing where it is unknown. */
+function sureLine(points: ShapePoint[], x: Scale, y: Scale, end: "sureLow" | "sureHigh"): string {
+  return path(
+    points
+      .filter((point) => !Number.isNaN(point[end]))
+      .map((point): [number, number] => [x(point.number), y(point[end])]),
+  );
 }
 
 /** Return the numbers to show: every listed value with room for its bar, otherwise the central part. */
@@ -209,6 +224,9 @@ function aside(points: ShapePoint[], y: Scale, from: number): SVGGElement {
     const x = from + 20 + n * 34;
     group.append(
       s("line", { class: "whisker", x1: x, x2: x, y1: y(point.lower), y2: y(point.upper) }),
+      ...(Number.isNaN(point.sureLow)
+        ? []
+        : [s("line", { class: "sure", x1: x, x2: x, y1: y(point.sureLow), y2: y(point.sureHigh) })]),
       meanDot(x, y(point.mean), 4),
       s("text", { x, y: HEIGHT - MARGIN.bottom + DENSITY + 14, "text-anchor": "middle" }, point.label),
     );
@@ -221,7 +239,8 @@ function interpolated(points: ShapePoint[], at: number): ShapePoint {
   if (after <= 0) return points[after === 0 ? 0 : points.length - 1];
   const [a, b] = [points[after - 1], points[after]];
   const part = (at - a.number) / (b.number - a.number || 1);
-  const mix = (key: "mean" | "lower" | "upper" | "low" | "high") => a[key] + (b[key] - a[key]) * part;
+  const mix = (key: "mean" | "lower" | "upper" | "low" | "high" | "sureLow" | "sureHigh") =>
+    a[key] + (b[key] - a[key]) * part;
   return {
     ...b,
     number: at,
@@ -230,6 +249,8 @@ function interpolated(points: ShapePoint[], at: number): ShapePoint {
     upper: mix("upper"),
     low: mix("low"),
     high: mix("high"),
+    sureLow: mix("sureLow"),
+    sureHigh: mix("sureHigh"),
   };
 }
 
@@ -247,7 +268,10 @@ export function describe(shape: Shape, point: ShapePoint, decimals: number): str
       : "";
   const isBetween = shape.feature.kind === "number" && !shape.feature.isListed && point.role === "value";
   const rows = isBetween ? "" : `; ${sharePercent(point.share)} of rows`;
-  return `${text}: ${signed(point.mean, decimals)} on average${band}${rows}`;
+  const sure = Number.isNaN(point.sureLow)
+    ? ""
+    : `; the true effect, 90 % sure: ${signed(point.sureLow, decimals)} to ${signed(point.sureHigh, decimals)}`;
+  return `${text}: ${signed(point.mean, decimals)} on average${band}${sure}${rows}`;
 }
 
 /** Return the chart of a number, with a cursor for pointer and arrow keys. */
@@ -284,6 +308,7 @@ export function drawNumber(model: Model, shape: Shape, range: [number, number], 
     density,
     s("path", { class: "band", d: ribbon(ends, x, y, "lower", "upper") }),
     s("path", { class: "inner", d: ribbon(ends, x, y, "low", "high") }),
+    ...(["sureLow", "sureHigh"] as const).map((end) => s("path", { class: "sure", d: sureLine(ends, x, y, end) })),
     s("path", { class: "mean", d: path(ends.map((point) => [x(point.number), y(point.mean)])) }),
     dots,
     aside(extra, y, right),

@@ -24,6 +24,7 @@ from nae.tables.model import TableModel
 __all__ = ["VERSION", "build_payload"]
 
 VERSION = 1
+_COVERAGE = 0.9  # of the bands around the effects; the page says so
 MOST_LIMITS = 15  # the page shows by how much each of so many features moves the score at most
 
 
@@ -48,7 +49,10 @@ def build_payload(
         "library": __version__,
         "title": title or f"How the model predicts {rows.target_name}",
         "target": rows.target_name,
-        "features": [_feature(shown, i, feature) | {"isListed": listed[i]} for i, feature in enumerate(features)],
+        "features": [
+            _feature(shown, i, feature) | sure | {"isListed": listed[i]}
+            for i, (feature, sure) in enumerate(zip(features, _sure(shown), strict=True))
+        ],
         "outputs": list(model.outputs),
         "classes": list(model.classes),
         "link": model.link.name,
@@ -103,6 +107,24 @@ def _promise(model: TableModel, one: Certificate) -> dict[str, Any]:
         "bound": one.bound if np.isfinite(one.bound) else None,
         "range": knots,
     }
+
+
+def _sure(model: TableModel) -> list[dict[str, Any]]:
+    """Return where the true effects of every feature lie, if there is evidence, and whether it is more than noise."""
+    if model.evidence is None:
+        return [{} for _ in model.schema.features]
+    mean = require_statistics(model).mean.astype(np.float64)
+    lower, upper = ([[_number(value) for value in row] for row in end] for end in model.evidence.band(mean, _COVERAGE))
+    slots = [model.schema.slots(i) for i in range(model.n_features)]
+    shapes = model.explain_global().features
+    return [
+        {"sure": {"lower": lower[own], "upper": upper[own]}, "isNoise": shape.is_noise}
+        for own, shape in zip(slots, shapes, strict=True)
+    ]
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
 def _feature(model: TableModel, i: int, feature: Feature) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def _thin(model: TableModel, stride: int) -> TableModel:
         gate=replace(model.gate, terms=model.gate.terms[chosen]),
         clamps=None if model.clamps is None else model.clamps.take(chosen),
         residuals=None,
-        evidence=None,
+        evidence=None if model.evidence is None else model.evidence.take(chosen),
         statistics=replace(
             statistics,
             weight=np.bincount(owner, statistics.weight, minlength=len(chosen)).astype(np.float64),

@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from nae._typing import Array
+from nae._typing import Array, IntArray
 from nae.errors import ConfigError
 
 __all__ = ["Evidence", "check_coverage"]
@@ -34,7 +34,7 @@ class Evidence:
         lower, upper = np.minimum(mean, self.centre - reach), np.maximum(mean, self.centre + reach)
         return lower + nothing, upper + nothing
 
-    def take(self, slots: slice) -> "Evidence":
+    def take(self, slots: slice | IntArray) -> "Evidence":
         """Return the evidence at some slots, with the chances of all features."""
         return Evidence(self.centre[slots], self.error[slots], self.chance)
 
