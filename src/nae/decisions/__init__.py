@@ -11,6 +11,8 @@ _WHERE = {
     "Recourse": "nae.decisions.recourse.results",
     "Relativities": "nae.decisions.scorecards",
     "Scorecard": "nae.decisions.scorecards",
+    "SufficientReason": "nae.decisions.sufficient",
+    "SufficientReasons": "nae.decisions.sufficient",
     "Way": "nae.decisions.recourse.results",
     "outcomes_of": "nae.decisions.outcomes",
     "read_outcome": "nae.decisions.outcomes",
@@ -24,6 +26,8 @@ __all__ = [
     "Recourse",
     "Relativities",
     "Scorecard",
+    "SufficientReason",
+    "SufficientReasons",
     "Way",
     "outcomes_of",
     "read_outcome",
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
     from nae.decisions.scorecards import BinCard as BinCard
     from nae.decisions.scorecards import Relativities as Relativities
     from nae.decisions.scorecards import Scorecard as Scorecard
+    from nae.decisions.sufficient import SufficientReason as SufficientReason
+    from nae.decisions.sufficient import SufficientReasons as SufficientReasons
 
 
 def __getattr__(name: str) -> Any:

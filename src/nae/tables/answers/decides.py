@@ -8,6 +8,7 @@ from nae.tables.answers.asked import Asked
 if TYPE_CHECKING:
     from nae.decisions.reasons import Reasons
     from nae.decisions.scorecards import Reference, Relativities, Scorecard
+    from nae.decisions.sufficient import SufficientReasons
 
 __all__ = ["Decides"]
 
@@ -78,6 +79,60 @@ class Decides(Asked):
             offset=offset,
             output=output,
             wording=wording,
+        )
+
+    def sufficient_reasons(
+        self,
+        X: Any,
+        *,
+        threshold: float | None = None,
+        toward: Any = None,
+        against: Any = None,
+        within: Mapping[str, Any] | None = None,
+        budget: int = 32,
+        tries: int = 64,
+        offset: Any = None,
+        output: str | int | None = None,
+    ) -> "SufficientReasons":
+        """Return, for every row, the fewest features that fix the decision, whatever all others are.
+
+        That they fix it is proven with the bounds of ``predict_range``. That no fewer features do is shown by inputs
+        that are decided otherwise; ``is_smallest`` says whether there is one against every smaller set.
+
+        Parameters
+        ----------
+        X
+            A table.
+        threshold
+            The decision is whether the prediction is at least this number. For two classes it is a probability. If
+            None, the decision is the class that ``predict`` chooses.
+        toward, against
+            The class whose probability has the threshold, or the side of a number, as in ``reasons``.
+        within
+            Limits of the features that are not kept, as in ``predict_range``. Without limits they may have any value,
+            and be missing.
+        budget
+            Number of boxes per proof. Default: 32.
+        tries
+            Largest number of sets that are tried per row. Default: 64.
+        offset
+            The offset, as in ``predict``. It is known.
+        output
+            One of several targets.
+        """
+        from nae.decisions.sufficient import find_sufficient
+
+        return find_sufficient(
+            self._explained_model(),
+            self._explained_columns(X),
+            threshold=threshold,
+            toward=toward,
+            against=against,
+            within=within,
+            budget=budget,
+            tries=tries,
+            offset=offset,
+            output=output,
         )
 
     def scorecard(
