@@ -13,7 +13,7 @@ import numpy as np
 from nae.encoding import Category, Number
 from nae.tables import TableModel, save
 from nae.tables.archive import FORMAT
-from tests.laws.models import make_model, with_residuals
+from tests.laws.models import make_model, with_doubts
 
 FOLDER = Path(__file__).parent
 FEATURES = (
@@ -46,7 +46,7 @@ def main() -> None:
         model = make_model(np.random.default_rng(1), features=FEATURES, is_clamped=True, **shape)
         if model.classes:
             model = replace(model, class_weight=(1.0, 2.5))
-        model = with_residuals(model, np.random.default_rng(2))
+        model = with_doubts(model, np.random.default_rng(2))
         save(model, path, extra={"note": "golden"})
         path.with_suffix(".json").write_text(json.dumps(answers(model, ROWS), indent=1) + "\n")
 

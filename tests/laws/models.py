@@ -8,10 +8,11 @@ from nae._typing import Array
 from nae.encoding import Category, Columns, Feature, Number, Schema
 from nae.links import LINKS
 from nae.tables import Clamps, GateTables, TableModel
-from nae.tables.residuals import Residuals
+from nae.tables.evidence import Evidence
+from nae.tables.residuals import Residuals, Sizes
 from nae.tables.routing import ROUTINGS
 
-__all__ = ["UNKNOWN", "clamped", "make_model", "make_schema", "make_table", "permuted", "with_residuals"]
+__all__ = ["UNKNOWN", "clamped", "make_model", "make_schema", "make_table", "permuted", "with_doubts"]
 
 UNKNOWN = "never seen"
 
@@ -93,12 +94,20 @@ def clamped(model: TableModel, random: np.random.Generator) -> TableModel:
     return replace(model, clamps=Clamps(*(least + part * (most - least) for part in parts)).astype(model.experts.dtype))
 
 
-def with_residuals(model: TableModel, random: np.random.Generator, n_points: int = 99) -> TableModel:
-    """Return the model with random residuals, as though its members had held rows out."""
+def with_doubts(model: TableModel, random: np.random.Generator, n_points: int = 99) -> TableModel:
+    """Return the model with random residuals and evidence, as though it had been fitted to rows."""
     shape = (n_points, 1 if model.classes else model.n_outputs)
     drawn = random.uniform(size=shape) if model.classes else random.standard_normal(shape)
     entry = {"source": "out-of-fold", "n_rows": 2 * n_points, "coverage": {"0.9": 0.9}}
-    return replace(model, residuals=Residuals(np.sort(drawn, axis=0))).with_training(intervals=entry)
+    sizes = None
+    if not model.classes:
+        slots = random.standard_normal((model.schema.n_slots, model.n_outputs))
+        knots = np.sort(random.standard_normal((4, model.n_outputs)), axis=0)
+        sizes = Sizes(slots, knots, random.standard_normal(knots.shape))
+    residuals = Residuals(np.sort(drawn, axis=0), sizes)
+    centre, error = random.uniform(-1.0, 1.0, (2, model.schema.n_slots, model.n_outputs))
+    evidence = Evidence(centre, np.abs(error), random.uniform(size=(model.n_features, model.n_outputs)))
+    return replace(model, residuals=residuals, evidence=evidence).with_training(intervals=entry)
 
 
 def make_table(random: np.random.Generator, schema: Schema, n_rows: int) -> Columns:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nae._typing import Array, IntArray
+from nae._typing import Array, BoolArray
 from nae.estimators.fitting import Fitted
 from nae.estimators.prepared import Prepared
 from nae.tables.members import some_members
@@ -10,9 +10,11 @@ from nae.tables.model import TableModel
 from nae.training import TrainingRows
 from nae.training.assemble import unpadded
 from nae.training.data import own_folds
-from nae.uncertainty import Outcomes, remember_residuals
+from nae.uncertainty import MemberScores, Outcomes, remember_residuals
 
 __all__ = ["outcomes_of", "remember_held_out"]
+
+_MOST_ROWS = 2000  # whose scores by every member are compared
 
 
 def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared) -> TableModel:
@@ -20,36 +22,50 @@ def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared) -> 
     settings = prepared.settings
     n_members = settings.network.n_members
     rows = None if settings.n_folds is None else prepared.source.held_out(n_members)
-    is_fresh = prepared.state is None and prepared.task.scale.spread.all()
+    is_fresh = prepared.state is None and bool(prepared.task.scale.spread.all())
     if rows is None or rows.fold is None or prepared.validation is not None or not is_fresh:
         return model
-    score = _score(model, fitted.intercepts, rows, rows.fold, own_folds(n_members, settings.n_folds))
-    return remember_residuals(model, outcomes_of(model, rows, score, prepared))
+    holds = rows.fold[:, None] == own_folds(n_members, settings.n_folds)
+    compared = np.arange(0, len(rows), -(-len(rows) // _MOST_ROWS))
+    is_wanted = holds.copy()
+    is_wanted[compared] = True
+    score = _score(model, fitted.intercepts, rows, is_wanted)
+    held = np.where(holds[:, None], score, 0.0).sum(axis=-1) / holds.sum(axis=1, keepdims=True)
+    by_member = score[compared] + _offset(rows.take(compared), prepared)[..., None]
+    members = MemberScores(compared, by_member, ~holds[compared], float(holds.sum(axis=1).mean()))
+    return remember_residuals(model, outcomes_of(model, rows, held, prepared), members)
 
 
-def _score(model: TableModel, intercepts: Array, rows: TrainingRows, folds: IntArray, own_fold: IntArray) -> Array:
-    """Return the score that the members which held a row out give it, (B, O), without its offset."""
+def _score(model: TableModel, intercepts: Array, rows: TrainingRows, is_wanted: BoolArray) -> Array:
+    """Return the scores that members give to the rows wanted of them, (B, O, M), without offset."""
     cells = unpadded(model.schema, rows.cells)
     apart = intercepts - intercepts.mean(axis=1, keepdims=True)
-    score = np.empty((len(rows), model.n_outputs))
-    for fold in np.unique(folds):
-        held, members = np.flatnonzero(folds == fold), np.flatnonzero(own_fold == fold)
-        found = some_members(model, members).decision_function(cells.take(held))
-        score[held] = found.reshape(len(held), -1) + apart[:, members].mean(axis=1)
+    score = np.zeros((len(rows), model.n_outputs, model.n_members))
+    for m in range(model.n_members):
+        own = np.flatnonzero(is_wanted[:, m])
+        found = some_members(model, [m]).decision_function(cells.take(own))
+        score[own, :, m] = found.reshape(len(own), -1) + apart[:, m]
     return score
 
 
+def _offset(rows: TrainingRows, prepared: Prepared) -> Array:
+    """Return the offset of rows on the scale of the model, (B, O); one zero without an offset."""
+    scale, loss = prepared.task.scale, prepared.task.loss
+    if rows.base is None:
+        return np.zeros((1, 1))
+    begin = 0.0 if loss.is_scaled else scale.centre.astype(rows.weight.dtype).astype(np.float64)
+    return np.asarray(rows.base.astype(np.float64) * scale.unit + scale.base - begin)
+
+
 def outcomes_of(model: TableModel, rows: TrainingRows, score: Array, prepared: Prepared) -> Outcomes:
-    """Return held-out rows with score, offset and target on the scale of the model."""
-    scale, loss, weights = prepared.task.scale, prepared.task.loss, prepared.task.class_weight
+    """Return rows with their target and weight on the scale of the model, and with their offset added to a score."""
+    scale, class_weight = prepared.task.scale, prepared.task.class_weight
     weight = np.asarray(rows.weight, dtype=np.float64)
     truth = np.asarray(rows.target, dtype=np.float64).reshape(len(rows), -1)
-    if rows.base is not None:
-        begin = 0.0 if loss.is_scaled else scale.centre.astype(rows.weight.dtype).astype(np.float64)
-        score = score + rows.base.astype(np.float64) * scale.unit + scale.base - begin
-    if loss.is_scaled:
+    if prepared.task.loss.is_scaled:
         truth = truth * scale.unit + scale.centre + scale.base
-    if weights is not None:
-        weight = weight / weights[truth[:, 0].astype(np.int64)]
+    if class_weight is not None:
+        weight = weight / class_weight[truth[:, 0].astype(np.int64)]
     truth = truth if model.classes else np.broadcast_to(truth, score.shape)
-    return Outcomes(unpadded(model.schema, rows.cells), score, truth, weight, rows.fold)
+    whole = score + _offset(rows, prepared)
+    return Outcomes(unpadded(model.schema, rows.cells), whole, truth, weight, rows.fold)

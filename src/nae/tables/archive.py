@@ -20,7 +20,7 @@ from nae.tables.container import MAX_HEADER, Container, parse_container, parse_j
 from nae.tables.evidence import Evidence
 from nae.tables.gates import GateTables
 from nae.tables.model import TableModel
-from nae.tables.residuals import Residuals
+from nae.tables.residuals import Residuals, Sizes
 from nae.tables.routing import ROUTINGS
 from nae.tables.statistics import Statistics
 from nae.tables.summary import TrainingSummary
@@ -32,7 +32,8 @@ _WITH_CLAMPS, _WITH_DOUBTS = 2, 3  # a model without them is written as what it 
 _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
 _STATISTICS = tuple(f"statistics.{item.name}" for item in fields(Statistics))
 _CLAMPS = tuple(f"clamps.{item.name}" for item in fields(Clamps))
-_RESIDUALS = tuple(f"residuals.{item.name}" for item in fields(Residuals))
+_RESIDUALS = ("residuals.quantiles",)
+_SIZES = tuple(f"residuals.{item.name}" for item in fields(Sizes))
 _EVIDENCE = tuple(f"evidence.{item.name}" for item in fields(Evidence))
 
 
@@ -194,13 +195,14 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
     has_clamps = header["format"] == _WITH_CLAMPS or (header["format"] > _WITH_CLAMPS and bool(clamps))
     may_doubt = header["format"] >= _WITH_DOUBTS
     has_residuals = may_doubt and (bool(residuals) or not evidence)
-    optional = (
-        (_STATISTICS, bool(statistics)),
-        (_CLAMPS, has_clamps),
-        (_RESIDUALS, has_residuals),
-        (_EVIDENCE, may_doubt and bool(evidence)),
-    )
-    check_arrays(arrays, sum((names for names, is_there in optional if is_there), _TABLES))
+    parts = {
+        _STATISTICS: bool(statistics),
+        _CLAMPS: has_clamps,
+        _RESIDUALS: has_residuals,
+        _SIZES: has_residuals and len(residuals) > 1,
+        _EVIDENCE: may_doubt and bool(evidence),
+    }
+    check_arrays(arrays, (*_TABLES, *(name for names, is_there in parts.items() if is_there for name in names)))
     schema = Schema.from_dict(header["schema"], arrays["knots"].reshape(-1))
     model = TableModel(
         schema=schema,
@@ -214,7 +216,7 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         class_weight=tuple(header.get("class_weight", ())),
         statistics=Statistics(**statistics) if statistics else None,
         clamps=Clamps(**clamps) if clamps else None,
-        residuals=Residuals(**residuals) if residuals else None,
+        residuals=Residuals.of(residuals) if residuals else None,
         evidence=Evidence(**evidence) if evidence else None,
         training=TrainingSummary.from_dict(header["training"]),
     )

@@ -104,7 +104,7 @@ def check_model(model: TableModel) -> None:
         clamps = model.clamps.to_arrays()
         expected |= {f"clamps.{name}": (array, (slots, outputs)) for name, array in clamps.items()}
     if model.residuals is not None:
-        expected |= _residual_shapes(model.residuals, 1 if model.classes else outputs)
+        expected |= _residual_shapes(model.residuals, slots, 1 if model.classes else outputs)
     if model.evidence is not None:
         expected |= _evidence_shapes(model.evidence, slots, features, outputs)
     for name, (array, shape) in expected.items():
@@ -147,11 +147,14 @@ def _mix_shapes(
     return {}
 
 
-def _residual_shapes(residuals: Residuals, outputs: int) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
-    quantiles = residuals.quantiles
-    if np.any(np.diff(quantiles, axis=0) < 0):
-        raise FormatError("'residuals.quantiles' must ascend.")
-    return {"residuals.quantiles": (quantiles, (max(len(quantiles), 1), outputs))}
+def _residual_shapes(residuals: Residuals, slots: int, outputs: int) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
+    found = {f"residuals.{name}": array for name, array in residuals.to_arrays().items()}
+    for name in ("residuals.quantiles", "residuals.score_knots"):
+        if name in found and (found[name].ndim != 2 or np.any(np.diff(found[name], axis=0) < 0)):
+            raise FormatError(f"{name!r} must be ascending columns.")
+    n_knots = 1 if residuals.sizes is None else len(residuals.sizes.score_knots)
+    lengths = {"residuals.quantiles": len(residuals.quantiles), "residuals.size": slots}
+    return {name: (array, (max(lengths.get(name, n_knots), 1), outputs)) for name, array in found.items()}
 
 
 def _evidence_shapes(

@@ -1,10 +1,32 @@
 """What a model keeps of its residuals on rows that it did not learn from: aggregates, never rows."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
 
 from nae._typing import Array
+from nae.encoding.cells import Cells
+from nae.tables.lookup import interpolate_sum
 
-__all__ = ["Residuals"]
+__all__ = ["Residuals", "Sizes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """The logarithm of the usual size of a residual: a curve per feature, and one of the score, added up."""
+
+    size: Array  # (slot, output), linear between two slots; on average over the rows 0 for every feature
+    score_knots: Array  # (knot, output), ascending
+    score_size: Array  # (knot, output), linear between two knots, constant beyond the first and the last one
+
+    def at(self, cells: Cells, score: Array) -> Array:
+        """Return the logarithm of the size of the residuals of rows, given their scores, (row, output) each."""
+        found = interpolate_sum(self.size, cells).astype(np.float64)
+        for o, column in enumerate(score.T):
+            found[:, o] += np.interp(column, self.score_knots[:, o], self.score_size[:, o])
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +37,15 @@ class Residuals:
     """
 
     quantiles: Array  # (point, output), at the levels 1 / (P + 1), ..., P / (P + 1); ascending
+    sizes: Sizes | None = None
+    """What residuals were divided by. If None, by nothing."""
 
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
+        return {"quantiles": self.quantiles, **({} if self.sizes is None else vars(self.sizes))}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array]) -> Self:
+        """Return what the arrays of :meth:`to_arrays` hold."""
+        rest = {name: array for name, array in arrays.items() if name != "quantiles"}
+        return cls(arrays["quantiles"], Sizes(**rest) if rest else None)

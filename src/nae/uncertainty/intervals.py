@@ -14,7 +14,7 @@ from nae.explanation.printed import digest
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.model import TableModel
 from nae.uncertainty.quantiles import check_coverage
-from nae.uncertainty.remembering import calibrated, ends_of
+from nae.uncertainty.remembering import calibrated, ends_of, scales
 from nae.uncertainty.responses import response_of
 from nae.uncertainty.source import Basis, basis_of
 
@@ -79,13 +79,15 @@ def predict_interval(
     if calibrate_on is not None:
         model = calibrated(model, read(calibrate_on[0]), *calibrate_on[1:])
     basis, tails = basis_of(model, coverage)
-    score = model.decision_function(model.cells(read(X)), offset=offset)
-    response = response_of(model)
-    low, high = (end if score.ndim == 2 else end[0] for end in ends_of(model, tails, coverage))
+    cells = model.cells(read(X))
+    score = model.decision_function(cells, offset=offset).reshape(len(cells), -1)
+    response, size = response_of(model), scales(model, cells, score)
+    low, high = ends_of(model, tails, coverage)
+    squeeze = (slice(None), 0) if model.n_outputs == 1 else slice(None)
     return PredictionInterval(
-        prediction=np.asarray(model.link.inverse(score)),
-        lower=response.targets(score, low),
-        upper=response.targets(score, high),
+        prediction=np.asarray(model.link.inverse(score))[squeeze],
+        lower=response.targets(score, size * low)[squeeze],
+        upper=response.targets(score, size * high)[squeeze],
         outputs=model.outputs,
         coverage=coverage,
         basis=basis,

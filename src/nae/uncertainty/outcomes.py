@@ -13,6 +13,9 @@ from nae.tables.model import TableModel
 __all__ = ["Outcomes", "read_outcomes"]
 
 
+_N_FOLDS = 5
+
+
 @dataclass(frozen=True, eq=False)
 class Outcomes:
     """Rows that were predicted without having been learned from."""
@@ -23,10 +26,15 @@ class Outcomes:
     weight: Array  # (B,)
     fold: IntArray | None = None  # (B,), the fold that each row was held out with
 
+    @property
+    def folds(self) -> IntArray:
+        """The fold of each row; those that have none are dealt out to five, one after the other."""
+        return np.arange(len(self)) % _N_FOLDS if self.fold is None else self.fold
+
     def __len__(self) -> int:
         return len(self.weight)
 
-    def take(self, rows: AnyArray) -> "Outcomes":
+    def take(self, rows: AnyArray | slice) -> "Outcomes":
         """Return some of the rows."""
         fold = None if self.fold is None else self.fold[rows]
         return Outcomes(self.cells.take(rows), self.score[rows], self.truth[rows], self.weight[rows], fold)

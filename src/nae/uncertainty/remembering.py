@@ -1,4 +1,4 @@
-"""What a model keeps of rows that were not learned from: quantiles of their residuals."""
+"""What a model keeps of rows that were not learned from: the usual size of their residuals, and quantiles."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,43 +7,85 @@ from typing import Any, Literal
 import numpy as np
 
 from nae._typing import Array, IntArray
+from nae.encoding.cells import Cells
 from nae.tables.model import TableModel
-from nae.tables.residuals import Residuals
+from nae.tables.residuals import Residuals, Sizes
+from nae.tables.statistics import slot_weights
+from nae.uncertainty.averaging import MemberScores, averaging_factor
+from nae.uncertainty.design import make_design
 from nae.uncertainty.outcomes import Outcomes, read_outcomes
 from nae.uncertainty.quantiles import LEAST_ROWS, Tails, quantile_points
 from nae.uncertainty.responses import response_of
+from nae.uncertainty.sizes import CrossFitted, fit_sizes
 
-__all__ = ["calibrated", "remember_residuals", "residuals_of"]
+__all__ = ["calibrated", "ends_of", "remember_residuals", "residuals_of"]
 
 _MEASURED = (0.8, 0.9, 0.95)  # the coverages that are measured
+_ROWS_WITH_SIZES = 400  # rows kept apart from which a model of sizes is made, too
 
 
-def remember_residuals(model: TableModel, rows: Outcomes) -> TableModel:
+def remember_residuals(model: TableModel, rows: Outcomes, members: MemberScores) -> TableModel:
     """Return the same model with the residuals of rows that its members held out; without them if these are too few."""
-    if np.count_nonzero(rows.weight) < LEAST_ROWS:
+    if rows.fold is None or np.count_nonzero(rows.weight) < LEAST_ROWS:
         return model
-    values = residuals_of(model, rows)
-    coverage = {} if rows.fold is None else _measure(model, values, rows.weight, rows.fold)
-    return _with(model, rows, values, source="out-of-fold", coverage=coverage)
+    values, sizes = residuals_of(model, rows), None
+    if not model.classes:
+        fitted = _fit_sizes(model, rows, values)
+        logs = np.zeros_like(values) if fitted is None else fitted.of_rows(rows.cells, rows.score, rows.fold)
+        values, sizes = values * np.exp(-logs), None if fitted is None else fitted.sizes
+        factor = _factor(model, rows, members, np.exp(-logs))
+    else:
+        factor = np.ones(1)
+    coverage = _measure(model, values, rows.weight, rows.fold)
+    return _with(model, rows, values * factor, sizes, source="out-of-fold", coverage=coverage)
 
 
 def calibrated(model: TableModel, X: Any, y: Any, *, offset: Any = None) -> TableModel:
-    """Return the same model with the residuals of rows that it did not learn from."""
+    """Return the same model with the residuals of rows that it did not learn from.
+
+    If it knows no sizes of residuals, every second row of at least 400 is used to find them, and only the others count.
+    """
     rows = read_outcomes(model, X, y, offset=offset)
-    return _with(model, rows, residuals_of(model, rows), source="calibration", coverage={})
+    sizes = None if model.residuals is None else model.residuals.sizes
+    if sizes is None and not model.classes and len(rows) >= _ROWS_WITH_SIZES:
+        apart, rows = rows.take(slice(0, None, 2)), rows.take(slice(1, None, 2))
+        fitted = _fit_sizes(model, apart, residuals_of(model, apart))
+        sizes = None if fitted is None else fitted.sizes
+    values = residuals_of(model, rows)
+    if sizes is not None:
+        values = values * np.exp(-sizes.at(rows.cells, rows.score))
+    return _with(model, rows, values, sizes, source="calibration", coverage={})
+
+
+def _fit_sizes(model: TableModel, rows: Outcomes, values: Array) -> CrossFitted | None:
+    weight = slot_weights(rows.cells, rows.weight, model.schema.n_slots)
+    importance = np.zeros(model.n_features) if model.statistics is None else model.statistics.variance.mean(axis=1)
+    design = make_design(model.schema, weight, importance)
+    return fit_sizes(design, rows, values)
+
+
+def _factor(model: TableModel, rows: Outcomes, members: MemberScores, scale: Array) -> Array:
+    """Return by how much the residuals of all members together are smaller; ``scale`` is one over their sizes."""
+    response = response_of(model)
+    truth, own = rows.truth[members.rows], scale[members.rows]
+    n_members = members.score.shape[-1]
+    residuals = [response.residuals(members.score[..., m], truth) * own for m in range(n_members)]
+    return averaging_factor(np.stack(residuals, axis=-1), rows.weight[members.rows], members)
 
 
 def _with(
     model: TableModel,
     rows: Outcomes,
     values: Array,
+    sizes: Sizes | None,
     *,
     source: Literal["out-of-fold", "calibration"],
     coverage: Mapping[str, float],
 ) -> TableModel:
-    points = quantile_points(values, rows.weight)
+    is_symmetric = not model.classes and response_of(model).is_symmetric
+    points = quantile_points(np.abs(values) if is_symmetric else values, rows.weight)
     entry: dict[str, Any] = {"source": source, "n_rows": len(rows), "coverage": dict(coverage)}
-    return replace(model, residuals=Residuals(points)).with_training(intervals=entry)
+    return replace(model, residuals=Residuals(points, sizes)).with_training(intervals=entry)
 
 
 def residuals_of(model: TableModel, rows: Outcomes) -> Array:
@@ -57,6 +99,8 @@ def residuals_of(model: TableModel, rows: Outcomes) -> Array:
 
 def _measure(model: TableModel, values: Array, weight: Array, folds: IntArray) -> dict[str, float]:
     """Return the share of rows within intervals that were made of the residuals of the other folds."""
+    is_symmetric = not model.classes and response_of(model).is_symmetric
+    values = np.abs(values) if is_symmetric else values
     found = dict.fromkeys(_MEASURED, 0.0)
     for fold in np.unique(folds):
         own = folds == fold
@@ -73,10 +117,14 @@ def _measure(model: TableModel, values: Array, weight: Array, folds: IntArray) -
 
 def ends_of(model: TableModel, tails: Tails, coverage: float) -> tuple[Array, Array]:
     """Return the residuals between which a share of the rows lies, (output,) each."""
-    if model.classes:
-        tails.check(coverage, coverage)
-        high = tails.upper(coverage)
-        return np.full_like(high, -np.inf), high
-    level = (1 + coverage) / 2
+    is_one_sided = bool(model.classes) or response_of(model).is_symmetric
+    level = coverage if is_one_sided else (1 + coverage) / 2
     tails.check(level, coverage)
-    return tails.lower(1 - level), tails.upper(level)
+    high = tails.upper(level)
+    return -high if is_one_sided else tails.lower(1 - level), high
+
+
+def scales(model: TableModel, cells: Cells, score: Array) -> Array:
+    """Return the sizes by which the residuals of rows are multiplied, (row, output)."""
+    sizes = None if model.residuals is None else model.residuals.sizes
+    return np.ones_like(score) if sizes is None else np.exp(sizes.at(cells, score))

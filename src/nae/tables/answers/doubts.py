@@ -6,6 +6,7 @@ from nae.tables.answers.asked import Asked
 
 if TYPE_CHECKING:
     from nae.tables.model import TableModel
+    from nae.uncertainty.explaining import IntervalFactors, IntervalModel
     from nae.uncertainty.intervals import PredictionInterval
     from nae.uncertainty.sets import PredictionSet
 
@@ -43,6 +44,27 @@ class Doubts(Asked):
             offset=offset,
             calibrate_on=calibrate_on,
         )
+
+    @property
+    def interval_model(self) -> "IntervalModel":
+        """Which features make the model unsure: by which factor each value makes intervals wider or narrower."""
+        from nae.uncertainty.explaining import interval_model
+
+        return interval_model(self._explained_model())
+
+    def explain_interval(self, X: Any, *, offset: Any = None) -> "IntervalFactors":
+        """Return the factors that make the interval of every row wider or narrower, one per feature.
+
+        Parameters
+        ----------
+        X
+            A table.
+        offset
+            The offset, as in ``predict``.
+        """
+        from nae.uncertainty.explaining import explain_interval
+
+        return explain_interval(self._explained_model(), self._explained_columns, X, offset=offset)
 
     def predict_set(
         self,
