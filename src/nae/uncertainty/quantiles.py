@@ -1,24 +1,15 @@
 """The distribution of residuals as a bounded number of quantiles, and what is read off it."""
 
-from typing import Any
-
 import numpy as np
 
 from nae._typing import Array
 from nae._words import counted
-from nae.errors import ConfigError, DataError
+from nae.errors import DataError
 
-__all__ = ["LEAST_ROWS", "Tails", "check_coverage", "quantile_points"]
+__all__ = ["LEAST_ROWS", "Tails", "quantile_points"]
 
 LEAST_ROWS = 39  # so that beyond each end of an interval of 95 % lies a row
 _MOST_POINTS = 999
-
-
-def check_coverage(coverage: Any) -> float:
-    """Return the coverage, a number between 0 and 1."""
-    if isinstance(coverage, bool) or not isinstance(coverage, (int, float)) or not 0 < coverage < 1:
-        raise ConfigError(f"coverage must be in (0, 1); got {coverage!r}.")
-    return float(coverage)
 
 
 def quantile_points(values: Array, weight: Array) -> Array:

@@ -12,8 +12,8 @@ from nae.encoding.columns import Columns
 from nae.errors import UserError
 from nae.explanation.printed import digest
 from nae.explanation.serial import Serial, make_frame
+from nae.tables.evidence import check_coverage
 from nae.tables.model import TableModel
-from nae.uncertainty.quantiles import check_coverage
 from nae.uncertainty.remembering import calibrated, ends_of
 from nae.uncertainty.source import Basis, basis_of
 
