@@ -2,8 +2,11 @@
 
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +15,7 @@ import pytest
 import nae
 from nae import NAEClassifier, NAERegressor, datasets
 from nae.decisions import Recourse
+from nae.decisions.recourse import boxes
 from nae.decisions.recourse.neighbours import Neighbours
 from nae.encoding import Category, Number
 from nae.errors import ConfigError, DataError, UserError
@@ -46,9 +50,13 @@ def prediction(model: TableModel, row: dict = ROW) -> float:
     return float(model.predict({name: [value] for name, value in row.items()})[0])
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("gate", GATES)
-@pytest.mark.parametrize("is_clamped", [False, True])
+def kinds() -> Iterator[Any]:
+    """Yield all routings, gates and clamps; two of three combinations are slow."""
+    for at, (route, gate, is_clamped) in enumerate(product(ROUTES, GATES, [False, True])):
+        yield pytest.param(route, gate, is_clamped, marks=[pytest.mark.slow] if at % 3 else [])
+
+
+@pytest.mark.parametrize(("route", "gate", "is_clamped"), list(kinds()))
 def test_nothing_on_a_grid_is_cheaper(route: tuple[str, int], gate: str, is_clamped: bool) -> None:
     model = small(0, gate=gate, routing=route[0], n_active=route[1], is_clamped=is_clamped)
     scores, costs, names = ways_on_grid(model, ROW, grid_of(model.schema, ROW, 8), 2)
@@ -63,6 +71,24 @@ def test_nothing_on_a_grid_is_cheaper(route: tuple[str, int], gate: str, is_clam
             assert all(way.prediction >= target[0] for way in found.ways)
         elif route[1] == 3:
             assert found.is_impossible
+
+
+@pytest.mark.parametrize(
+    "gate", [*list(GATES)[:2], *(pytest.param(gate, marks=pytest.mark.slow) for gate in list(GATES)[2:])]
+)
+def test_many_sets_of_features_may_share_a_box(gate: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small(11, gate=gate, is_clamped=True)
+    scores, costs, names = ways_on_grid(model, ROW, grid_of(model.schema, ROW, 4), 3)
+    apart = model.recourse(ROW, target=raised(model), support=0, n=2)
+    monkeypatch.setattr(boxes, "_MOST_SETS", 0)
+    for by in (1.0, 2.0, 20.0):
+        target = raised(model, by=by)
+        found = model.recourse(ROW, target=target, support=0, n=2)
+        assert_predicted(model, ROW, found)
+        assert_holds(found, scores[:, 0] >= target[0], costs, names)
+        if by == 2.0 and apart.ways:
+            assert found[0].cost == pytest.approx(apart[0].cost, rel=0.06)
+    assert found.is_impossible
 
 
 def test_the_checks_find_what_is_wrong() -> None:
@@ -247,16 +273,16 @@ def test_a_probability_can_be_the_target(target: tuple[float | None, float | Non
         assert all(low <= way.prediction <= high for way in found.ways)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_one_of_several_classes_is_reached(seed: int) -> None:
-    model = small(seed, n_outputs=3, is_clamped=bool(seed % 2))
+    model = small(seed, n_outputs=3, is_clamped=seed < 2)
     scores, costs, names = ways_on_grid(model, ROW, grid_of(model.schema, ROW, 8), 2)
     raised_scores = np.exp(scores - scores.max(axis=1, keepdims=True))
     probability = raised_scores / raised_scores.sum(axis=1, keepdims=True)
     for at, label in enumerate(model.classes):
-        chosen = model.recourse(ROW, target=label, k=2, support=0)
-        above = model.recourse(ROW, target=(0.8, None), output=label, k=2, support=0)
-        below = model.recourse(ROW, target=(None, 0.1), output=label, k=2, support=0)
+        chosen = model.recourse(ROW, target=label, k=2, support=0, budget=2000)
+        above = model.recourse(ROW, target=(0.8, None), output=label, k=2, support=0, budget=2000)
+        below = model.recourse(ROW, target=(None, 0.1), output=label, k=2, support=0, budget=2000)
         for found, is_reached in (
             (chosen, scores.argmax(axis=1) == at),
             (above, probability[:, at] >= 0.8),

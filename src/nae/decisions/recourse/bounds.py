@@ -5,157 +5,135 @@ has S - r C >= s - r C, so C >= (s - max (S - r C)) / r. The maximum is bounded 
 :mod:`nae.ranges.bounds`: costs are linear between two vertices, so they only tilt what a feature contributes. A rate of
 zero asks whether the box holds any such row.
 
-Shapes: n boxes, F features, K experts, M members, N nodes, V vertices.
+Shapes: n boxes, F features, K experts, M members.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
 
 import numpy as np
 
 from nae._typing import Array, BoolArray, IntArray
 from nae.certificates import tables_of
+from nae.decisions.recourse.boxes import Boxes
 from nae.decisions.recourse.forest import Forest
 from nae.decisions.recourse.goals import Goal
 from nae.decisions.recourse.neighbours import Neighbours, NodePairs
-from nae.decisions.recourse.scores import Score
+from nae.decisions.recourse.rests import Rests
+from nae.decisions.recourse.scores import Part, Score
+from nae.decisions.recourse.slots import Slot
 from nae.encoding.cells import Cells
 from nae.ranges.gates import Units
-from nae.ranges.mixing import anchor, largest, limits
-from nae.ranges.peaks import has, homes, peak
-from nae.ranges.problem import Mixed, Own
-from nae.tables.model import TableModel
+from nae.ranges.mixing import largest, limits
 
 __all__ = ["Space"]
 
 _CHUNK = 2**16  # logits that are computed at once
-_NEAR = 0.6  # of all weight; where less is certain, fixed shares say nothing
 _RATES = (0.0, 0.3, 0.6, 0.9)  # of what the score must gain per cost
 
 
-@dataclass(frozen=True, eq=False)
 class Space:
     """All boxes of a row, and the needs of its goal."""
 
-    model: TableModel
-    forest: Forest
-    gate: Units
-    units: Array  # (group, 1, W * M / group)
-    slack: float
-    needs: tuple[tuple[Score, ...], ...]
-    pairs: NodePairs | None
-
-    @classmethod
-    def of(
-        cls, model: TableModel, row: Cells, forest: Forest, goal: Goal, neighbours: Neighbours | None = None
-    ) -> Self:
-        """Return the space of one row's moves."""
-        tables = [[tables_of(model, one.direction) for one in need] for need in goal.needs]
+    def __init__(self, row: Cells, forest: Forest, goal: Goal, rests: Rests, neighbours: Neighbours | None) -> None:
+        tables = [[tables_of(goal.model, one.direction) for one in need] for need in goal.needs]
+        pairs = [list(zip(*both, strict=True)) for both in zip(tables, goal.needs, strict=True)]
         exact = tables[0][0]
-        gate = Units(exact.model)
-        needs = [
-            tuple(Score.of(own, one, row, forest) for own, one in zip(group, need, strict=True))
-            for group, need in zip(tables, goal.needs, strict=True)
-        ]
-        slack = 2 * exact.logit_rounding if exact.jumps else 0.0
-        pairs = None if neighbours is None else NodePairs.of(neighbours, forest.domains)
-        return cls(exact.model, forest, gate, gate.at(row), slack, tuple(needs), pairs)
+        self.forest, self.rests, self.model = forest, rests, exact.model
+        self._gate = Units(exact.model)
+        self._units = self._gate.at(row)  # (group, 1, W * M / group)
+        self._slack = 2 * exact.logit_rounding if exact.jumps else 0.0
+        self._needs = [[Score(own, one, row, forest) for own, one in need] for need in pairs]
+        self._pairs = None if neighbours is None else NodePairs(neighbours, forest.domains)
 
-    def bound(self, nodes: IntArray, guess: float) -> Array:
-        """Return lower bounds of the cost in boxes (n, change), (n,); inf where no row reaches the goal.
+    def halve(self, nodes: IntArray) -> None:
+        """Halve those of some nodes that are lines without children."""
+        lines = self.forest.halve(nodes)
+        if lines is None:
+            return
+        for part in (part for need in self._needs for score in need for part in score.parts):
+            part.halve(lines)
+        if self._pairs is not None:
+            self._pairs.halve(lines)
+
+    def bound(self, boxes: Boxes, guess: float) -> Array:
+        """Return lower bounds of the cost in boxes, (n,); inf where no row reaches the goal.
 
         The bounds are good near costs of about ``guess``.
         """
-        step = max(1, _CHUNK // int(np.prod(self.gate.shape)))
-        parts = [self._bound(nodes[at : at + step], guess) for at in range(0, len(nodes), step)]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        step, at = max(1, _CHUNK // int(np.prod(self._gate.shape))), np.arange(len(boxes))
+        parts = [self._bound(boxes.take(at[start : start + step]), guess) for start in range(0, len(boxes), step)]
+        return np.concatenate([np.zeros(0), *parts])
 
-    def _bound(self, nodes: IntArray, guess: float) -> Array:
-        found = self.forest.least_cost[nodes].sum(axis=1)
-        weights = limits(self.model.routing, *self._logits(nodes))
-        slots = [_Slot.of(self, weights, nodes[:, change]) for change in range(nodes.shape[1])]
-        changed = _changed(self.forest.feature[nodes], nodes > 0, self.model.n_features)
-        for need in self.needs:
-            bounds = [self._cost(score, weights, slots, changed, guess) for score in need]
-            found = np.maximum(found, np.minimum.reduce(bounds))
-        return found if self.pairs is None else np.where(self.pairs.may_occur(nodes, changed), found, np.inf)
+    def _bound(self, boxes: Boxes, guess: float) -> Array:
+        known = _Known(self, boxes, limits(self.model.routing, *self._logits(boxes)))
+        found: Array = self.forest.least_cost[boxes.nodes].sum(axis=1)
+        for need in self._needs:
+            found = np.maximum(found, np.minimum.reduce([known.cost(score, guess) for score in need]))
+        if self._pairs is not None:
+            found = np.where(self._pairs.may_occur(boxes.nodes, known.changed), found, np.inf)
+        return found
 
-    def _logits(self, nodes: IntArray) -> tuple[Array, Array]:
-        low = np.repeat(self.units, len(nodes), axis=1)
-        high = low + self.slack
-        low -= self.slack
-        for change in nodes.T:
-            low += self.forest.low.take(change, axis=1)
-            high += self.forest.high.take(change, axis=1)
-        return self.gate.logits(low, high)
-
-    def _cost(
-        self, score: Score, weights: tuple[Array, Array], slots: Sequence["_Slot"], changed: BoolArray, guess: float
-    ) -> Array:
-        """Return what boxes must cost at least to meet one threshold, (n,)."""
-        rates = np.array(_RATES if 0 < score.gain < np.inf else _RATES[:1])
-        if len(rates) > 1:
-            rates *= score.gain / max(guess, 1e-9)
-        total = np.full((len(rates), len(changed)), score.start)
-        for at, output in enumerate(score.outputs):
-            mean = _means(self, output.known.take(np.zeros(len(changed), dtype=np.int64)), weights)
-            total += np.where(changed, 0.0, output.clamp.clip(mean)).sum(axis=1)
-            tilts = rates if at == 0 else np.zeros_like(rates)  # costs are subtracted once
-            total += sum(slot.contributions(self, output.own[0], tilts) for slot in slots)
-        missing = score.least - total
-        costs = missing[1:] / rates[1:, None]
-        return np.where(missing[0] > 0, np.inf, costs.max(axis=0, initial=0.0))
+    def _logits(self, boxes: Boxes) -> tuple[Array, Array]:
+        low = np.repeat(self._units, len(boxes), axis=1)
+        high = low + self._slack
+        low -= self._slack
+        for change in boxes.nodes.T:
+            low += self.forest.low.take(change, axis=0).swapaxes(0, 1)
+            high += self.forest.high.take(change, axis=0).swapaxes(0, 1)
+        if boxes.rest.any():
+            self.rests.widen(low, high, boxes.rest, boxes.start)
+        return self._gate.logits(low, high)
 
 
 @dataclass(frozen=True, eq=False)
-class _Slot:
-    """One change of every box: its node, and what is known about the weights of the feature's experts."""
+class _Known:
+    """What is known about some boxes."""
 
-    node: IntArray  # (n,)
-    weights: tuple[Array, Array]  # (K, n, M) each, the least and the most
-    share: Array  # (n, K * M)
-    moved: Array  # (n, M); 2 for no shares
+    space: Space
+    boxes: Boxes
+    weights: tuple[Array, Array]  # (K, n, F * M) each, the least and the most
 
-    @classmethod
-    def of(cls, space: Space, weights: tuple[Array, Array], node: IntArray) -> Self:
-        n_members = space.model.n_members
-        columns = space.forest.feature[node][:, None] * n_members + np.arange(n_members)
-        least, most = (part[:, np.arange(len(node))[:, None], columns] for part in weights)
-        share, moved = np.zeros_like(least), np.full(least.shape[1:], 2.0)
-        some = np.flatnonzero((least.sum(axis=0) / most.sum(axis=0)).mean(axis=-1) > _NEAR)
-        share[:, some], moved[some] = anchor(least[:, some], most[:, some])
-        return cls(node, (least, most), share.swapaxes(0, 1).reshape(len(node), -1), moved)
+    @cached_property
+    def slots(self) -> list[Slot]:
+        """The changes of the boxes."""
+        forest, n_members = self.space.forest, self.space.model.n_members
+        return [Slot.of(forest, self.weights, node, n_members) for node in self.boxes.nodes.T]
 
-    def contributions(self, space: Space, own: Own, rates: Array) -> Array:
-        """Return the largest contribution minus rate times cost, (rate, n)."""
-        forest, node = space.forest, self.node
-        order = own.most.order[:, node]
-        least, most = (np.take_along_axis(part, order, axis=0) for part in self.weights)
-        mean = largest(space.model.routing, least, most, own.most.experts[:, node]).mean(axis=-1)
-        best = own.highest.take(node).clip(mean) - rates[:, None] * forest.least_cost[node]
-        slack = (self.moved * own.room[node]).mean(axis=-1)
-        helps = (self.moved <= 1.0).all(axis=-1) & (slack < own.span[node])
-        for start, stop, some in homes(forest, node, np.flatnonzero(helps)):
-            curve = self.share[some] @ own.curve[:, start:stop] + slack[some, None]
-            lower, upper = own.clamp.lower[start:stop], own.clamp.upper[start:stop]
-            within = has(forest, node[some], start, stop)
-            for at, rate in enumerate(rates):
-                cost = rate * forest.cost[start:stop]
-                top = peak(np.maximum(curve, lower) - cost, np.broadcast_to(upper - cost, curve.shape), within)
-                best[at, some] = np.minimum(best[at, some], top)
-        return best
+    @cached_property
+    def changed(self) -> BoolArray:
+        """Which features the boxes change, (n, F)."""
+        found = np.zeros((len(self.boxes), self.space.model.n_features), dtype=bool)
+        rows, change = np.nonzero(self.boxes.nodes)
+        found[rows, self.space.forest.feature[self.boxes.nodes[rows, change]]] = True
+        return found
 
+    def cost(self, score: Score, guess: float) -> Array:
+        """Return what the boxes must cost at least to meet one threshold, (n,)."""
+        is_far = 0 < score.gain < np.inf
+        rates = np.array(_RATES) * score.gain / max(guess, 1e-9) if is_far else np.zeros(1)
+        missing = score.least - score.start - self._most(score, rates)
+        costs = missing[1:] / rates[1:, None]
+        return np.where(missing[0] > 0, np.inf, costs.max(axis=0, initial=0.0))
 
-def _changed(feature: IntArray, is_move: BoolArray, n_features: int) -> BoolArray:
-    """Return which features boxes change, (n, F)."""
-    found = np.zeros((len(feature), n_features), dtype=bool)
-    rows, change = np.nonzero(is_move)
-    found[rows, feature[rows, change]] = True
-    return found
+    def _most(self, score: Score, rates: Array) -> Array:
+        """Return the largest sums of contributions minus rate times cost, (rate, n)."""
+        found: Array = np.zeros((len(rates), len(self.boxes)))
+        gain: Array = np.zeros((len(rates), len(self.boxes), len(self.space.rests.order)))
+        for at, part in enumerate(score.parts):
+            tilts = rates if at == 0 else np.zeros_like(rates)  # costs are subtracted once
+            same = self._unchanged(part)
+            found += np.where(self.changed, 0.0, same).sum(axis=1)
+            for slot in self.slots:
+                found += slot.contributions(part.own, self.space.model.routing, tilts)
+            if self.boxes.rest.any():
+                gain += self.space.rests.gained(part, self.space.model.routing, self.weights, tilts, same)
+        if self.boxes.rest.any():
+            found += self.space.rests.largest(gain, self.boxes.rest, self.boxes.start)
+        return found
 
-
-def _means(space: Space, mixed: Mixed, weights: tuple[Array, Array]) -> Array:
-    """Return the mean over the members of the largest means of experts, (n, F)."""
-    found = largest(space.model.routing, mixed.read(weights[0]), mixed.read(weights[1]), mixed.experts)
-    return np.asarray(found.reshape(len(found), -1, space.model.n_members).mean(axis=-1))
+    def _unchanged(self, part: Part) -> Array:
+        """Return the largest contributions of the features with the values of the row, (n, F)."""
+        mixed, model = part.row.known.take(np.zeros(len(self.boxes), dtype=np.int64)), self.space.model
+        mean = largest(model.routing, mixed.read(self.weights[0]), mixed.read(self.weights[1]), mixed.experts)
+        return part.row.clamp.clip(mean.reshape(len(mean), -1, model.n_members).mean(axis=-1))

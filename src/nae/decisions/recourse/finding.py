@@ -15,9 +15,11 @@ from nae.decisions.recourse.goals import Goal, read_goal
 from nae.decisions.recourse.moves import Moves
 from nae.decisions.recourse.neighbours import Neighbours
 from nae.decisions.recourse.readable import Reader
+from nae.decisions.recourse.rests import Rests
 from nae.decisions.recourse.results import FeatureChange, Recourse, Way
 from nae.decisions.recourse.search import Search
 from nae.decisions.recourse.sentences import target_text, what_text
+from nae.decisions.recourse.starts import combined
 from nae.decisions.recourse.tries import Tries
 from nae.encoding.columns import Columns
 from nae.errors import ConfigError, DataError
@@ -60,9 +62,10 @@ def recourse(
         return found.result((), inf, 0)
     near = None if like is None else Neighbours.of(model, model.schema.locate(read(like), dtype=np.float64), cells)
     gate = Units(tables_of(model, np.eye(model.n_outputs)[0]).model)
-    forest = Forest.of(gate, cells, moves, fineness=float(np.clip(np.sqrt(budget / BUDGET), 0.5, 8.0)))
+    forest = Forest(gate, cells, moves)
     tries = Tries(model, cells, forest, goal, near)
-    search = Search(Space.of(model, cells, forest, goal, near), tries, k=k, budget=budget)
+    rests = Rests(forest, combined(tries, min(k, len(forest.roots))), k)
+    search = Search(Space(cells, forest, goal, rests, near), tries, k=k, budget=budget)
     ways, bound = _ways(search, Reader(model, columns, moves, tries), goal, n)
     return found.result(ways, bound, search.n_boxes)
 

@@ -13,6 +13,8 @@ from typing import Self
 import numpy as np
 
 from nae._typing import Array, BoolArray, IntArray
+from nae.decisions.recourse.forest import Lines
+from nae.decisions.recourse.growing import Growing
 from nae.decisions.recourse.ranks import Ranks
 from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
@@ -76,21 +78,31 @@ class Neighbours:
         return np.asarray(between | (domain.largest(self.near(domain.feature, at).astype(np.float32)) > 0))
 
 
-@dataclass(frozen=True, eq=False)
 class NodePairs:
-    """Which pairs of values the nodes of all features can make."""
+    """Which pairs of values the nodes of all features can make. Node 0 stands for no change."""
 
-    near: BoolArray  # (N, R)
-    beside: BoolArray  # (N, F), whether a value of the node occurs beside the row's own value of a feature
-
-    @classmethod
-    def of(cls, neighbours: Neighbours, domains: tuple[Domain, ...]) -> Self:
-        """Return the pairs of nodes; node 0 stands for no change."""
+    def __init__(self, neighbours: Neighbours, domains: tuple[Domain, ...]) -> None:
         near = [neighbours.nodes(domain) for domain in domains]
         here = neighbours.near_here.T.astype(np.float32)
         beside = [(one.astype(np.float32) @ here) > 0 for one in near]
-        nothing = (np.ones((1, part.shape[1]), dtype=bool) for part in (near[0], beside[0]))
-        return cls(*(np.concatenate([first, *parts]) for first, parts in zip(nothing, (near, beside), strict=True)))
+        self._near, self._beside = (
+            Growing(np.concatenate([np.ones((1, parts[0].shape[1]), dtype=bool), *parts])) for parts in (near, beside)
+        )
+
+    def halve(self, lines: Lines) -> None:
+        """Add the nodes of lines that were halved. What a line can do, its halves may be able to do."""
+        for part in (self._near, self._beside):
+            part.append(part.values[np.repeat(lines.nodes, 2)])
+
+    @property
+    def near(self) -> BoolArray:
+        """Which rows are near a value of a node, (N, R)."""
+        return self._near.values
+
+    @property
+    def beside(self) -> BoolArray:
+        """Whether a value of a node occurs beside the row's own value of a feature, (N, F)."""
+        return self._beside.values
 
     def may_occur(self, nodes: IntArray, changed: BoolArray) -> BoolArray:
         """Return which boxes (n, change) may hold a combination whose pairs occur; ``changed`` is (n, F)."""

@@ -51,7 +51,7 @@ class Tries:
 
     def boxes(self, nodes: IntArray) -> None:
         """Try the middle of boxes."""
-        self.points((self.forest.first + self.forest.last)[nodes] // 2)
+        self.points((self.forest.first[nodes] + self.forest.last[nodes]) // 2)
 
     def best(self, besides: Sequence[frozenset[int]] = ()) -> Point | None:
         """Return the cheapest point that does not change all features of a set in ``besides``."""
