@@ -325,6 +325,32 @@ def test_the_example_of_the_page_says_what_the_page_says() -> None:
     assert np.nanmax(names["scoma"].effect_upper) > 1.9
 
 
+def test_classes_that_a_feature_separates_say_nothing() -> None:
+    X = rows_of(0, 200, lambda x: 3 * x)[0]
+    model = with_statistics(idle_model(loss="logistic"), X)
+    truth = (X["curve"] > 0.5).astype(float)[:, None]
+    rows = EffectRows(model.cells(X), truth, np.zeros((200, 1)), np.ones(200))
+    assert measure_effects(model, rows).evidence is None
+
+
+@pytest.mark.parametrize("loss", ["logistic", "poisson", "gamma"])
+def test_a_fit_that_starts_far_from_the_truth_gets_there(loss: str) -> None:
+    random = np.random.default_rng(1)
+    X, _, truth = rows_of(0, 600, lambda x: 3 * x)
+    draws = {
+        "logistic": (random.uniform(size=600) < 1 / (1 + np.exp(-truth))).astype(float),
+        "poisson": random.poisson(np.exp(truth + 2)).astype(float),
+        "gamma": random.gamma(2.0, np.exp(truth + 3)),
+    }
+    model = with_statistics(idle_model(loss=loss), X)
+    rows = EffectRows(model.cells(X), draws[loss][:, None], np.zeros((600, 1)), np.ones(600))
+    found = measure_effects(model, rows).evidence
+    centre, error = (np.interp(X["curve"], FEATURES[0].knots, one[:41, 0]) for one in (found.centre, found.error))
+    assert np.mean(np.abs(truth - centre) <= 1.645 * error) > 0.7
+    assert found.chance[0, 0] < 1e-6
+    assert found.chance[1:, 0].min() > 0.01
+
+
 # --- the benchmark
 
 

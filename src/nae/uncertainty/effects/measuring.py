@@ -89,7 +89,7 @@ def _of_output(
     """Return centre and error at every slot, and the chance of every feature."""
     try:
         fit = fit_additive(sample, basis, family, start=start)
-    except np.linalg.LinAlgError:  # numbers that are not finite
+    except np.linalg.LinAlgError:  # no convergence, as of classes that a line separates
         return (np.full(basis.schema.n_slots, np.nan),) * 2 + (np.full(len(basis.curves), np.nan),)
     chance = chance_of_curves(basis, fit, is_exact=family.has_known_noise)
     if has_context(model):

@@ -11,8 +11,9 @@ from nae.uncertainty.effects.squares import Sample, Squares, reweighted
 
 __all__ = ["Fit", "fit_additive"]
 
-_STEPS, _ROUNDS = 6, 12  # of reweighting; of smoothing within each
-_CLOSE = 1e-3  # a step that moves the score by less, in units of its spread, is the last one
+_STEPS, _ROUNDS = 15, 12  # of reweighting; of smoothing within each
+_CLOSE = 1e-2  # a step that moves no score by more, in units of their spread, is the last one
+_FARTHEST = 2.0  # no score moves by more in one step
 _SETTLED = 0.05  # penalties that change by less, as a logarithm, stay
 _RIDGE = 1e-8
 _RANGE = 1e6  # of penalties, around the size of the rows' own matrix
@@ -46,7 +47,7 @@ class _Solution:
 
 
 def fit_additive(sample: Sample, basis: Basis, family: Family, *, start: float) -> Fit:
-    """Return the additive fit of some rows; ``start`` is the intercept of the model."""
+    """Return the additive fit of some rows; ``start`` is the intercept of the model. A LinAlgError if there is none."""
     fitted, base = sample.shown.sum(axis=1), start
     squares = reweighted(sample, family, fitted=fitted, base=base)
     penalties = match = _matching(sample, squares, basis)
@@ -54,12 +55,17 @@ def fit_additive(sample: Sample, basis: Basis, family: Family, *, start: float) 
     for step in range(_STEPS):
         found = _settled(squares, basis, penalties, most=match, n_rows=n_rows, has_known_noise=family.has_known_noise)
         penalties = found.penalties
-        moved = sample.columns @ found.coefficients
-        change = float(np.abs(moved - fitted).max(initial=0.0))
-        if family.is_linear or step == _STEPS - 1 or change <= _CLOSE * float(moved.std()):
+        if family.is_linear:
             break
-        base += squares.mean - float(squares.centre @ found.coefficients)
-        fitted = moved
+        ahead = sample.columns @ found.coefficients - fitted
+        lift = squares.mean - float(squares.centre @ found.coefficients)
+        farthest = float(np.abs(ahead + lift).max(initial=0.0))
+        if farthest <= _CLOSE * float((fitted + ahead).std()):
+            break
+        if step == _STEPS - 1:
+            raise np.linalg.LinAlgError("The reweighted squares do not converge.")
+        length = min(1.0, _FARTHEST / farthest)
+        fitted, base = fitted + length * ahead, base + length * lift
         squares = reweighted(sample, family, fitted=fitted, base=base)
     return _finished(sample, squares, basis, found)
 
