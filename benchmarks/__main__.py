@@ -20,6 +20,7 @@ COMMANDS = {
     "fuzz": "benchmarks.fuzz.command",
     "guarantees": "benchmarks.guarantees.command",
     "effects": "benchmarks.effects.command",
+    "decisions": "benchmarks.decisions",
 }
 
 
