@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.effects.page import render
 from benchmarks.effects.simulations import CASES, Case, Drawn, draw
+from benchmarks.effects.verdicts import chances
 from benchmarks.run import own_version
 from nae import NAEClassifier, NAERegressor
 from nae.tables import TableModel
@@ -41,6 +42,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add the command to a command line."""
     parser = commands.add_parser("effects", help=__doc__, description=__doc__)
     parser.add_argument("--draws", type=int, default=20, help="tables per case")
+    parser.add_argument("--verdicts", type=int, default=60, help="further tables per case, without a network")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many; a later run goes on")
     parser.add_argument("--store", type=Path, default=Path("runs/effects.jsonl"), help="fits in it are not repeated")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/effects.md"), help="the page to write")
@@ -62,8 +64,14 @@ def run_effects(given: argparse.Namespace) -> None:
                 file.write(json.dumps(asdict(found)) + "\n")
             print(f"{case.label:<34} {seed:3d}  {found.covered[1]:.3f}  {found.seconds:5.1f} s", flush=True)
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(render(list(known.values())))
+    verdicts = {case.label: _verdicts(case, given) for case in CASES}
+    given.out.write_text(render(list(known.values()), verdicts))
     print(f"wrote {given.out}")
+
+
+def _verdicts(case: Case, given: argparse.Namespace) -> list[float]:
+    """Return the chances of the idle features of tables that no network has seen."""
+    return [chance for seed in range(given.verdicts) for chance in chances(case, 1000 + seed)]
 
 
 def _read(store: Path, version: str) -> dict[tuple[str, int], Trial]:

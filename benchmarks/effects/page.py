@@ -1,6 +1,6 @@
 """The page of the measured bands and verdicts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,14 +26,24 @@ additive part.
 | tables | fits | 80 % | 90 % | 95 % | members | width | noise taken for more | missed | seconds per fit |
 | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |
 """
+_ALONE = """
+The verdict alone, on further tables and for a model that has learned nothing:
+
+| tables | idle features | noise taken for more |
+| --- | --: | --: |
+"""
 
 
-def render(trials: "Sequence[Trial]") -> str:
-    """Return the page as Markdown."""
+def render(trials: "Sequence[Trial]", verdicts: Mapping[str, list[float]]) -> str:
+    """Return the page as Markdown; ``verdicts`` are the chances of idle features without a network, by case."""
     lines = [_line(case.label, [one for one in trials if one.case == case.label]) for case in CASES]
     every = [chance for one in trials for chance in one.false_alarms]
     total = f"\nOf all {len(every):,} idle features, {_share(every, below=True)} were taken for more than noise.\n"
-    return _HEAD + "\n".join(line for line in lines if line) + "\n" + total
+    alone = [
+        f"| {label} | {len(found):,} | {_share(found, below=True)} |" for label, found in verdicts.items() if found
+    ]
+    page = _HEAD + "\n".join(line for line in lines if line) + "\n" + total
+    return page + _ALONE + "\n".join(alone) + "\n" if alone else page
 
 
 def _line(label: str, trials: "list[Trial]") -> str:

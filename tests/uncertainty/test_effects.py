@@ -13,6 +13,7 @@ import pytest
 from benchmarks.effects.command import measure
 from benchmarks.effects.page import render
 from benchmarks.effects.simulations import CASES, draw
+from benchmarks.effects.verdicts import chances
 from nae import NAEClassifier, NAERegressor, load, plots
 from nae._typing import Array
 from nae.encoding import Category, Number
@@ -366,8 +367,9 @@ def test_a_case_is_measured_and_rendered() -> None:
     found = measure(CASES[0], 0, n_members=2, max_epochs=10)
     assert 0.6 <= found.covered[1] <= 1
     assert found.covered == sorted(found.covered)
-    page = render([found])
+    page = render([found], {"300 rows": chances(CASES[0], 0)})
     assert "| 300 rows | 1 |" in page
+    assert "| 300 rows | 3 |" in page
 
 
 @pytest.mark.slow
