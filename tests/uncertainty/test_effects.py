@@ -98,7 +98,7 @@ def test_a_row_pulls_its_score_to_where_its_mean_is_the_target(family: Family) -
 
 
 def test_losses_without_a_family_have_none() -> None:
-    assert family_of("quantile", None) is family_of("absolute", None) is family_of("cross-entropy", None) is None
+    assert family_of("quantile", None) is family_of("absolute", None) is None
     assert family_of("tweedie", 1.3) == Family("log", 1.3)
 
 
@@ -269,6 +269,18 @@ def test_a_file_with_impossible_evidence_is_refused(fitted: NAERegressor) -> Non
     ):
         with pytest.raises(FormatError, match=complaint):
             pack(replace(model, evidence=replace(model.evidence, **changes)))
+
+
+def test_several_classes_have_verdicts_and_no_bands() -> None:
+    X, y, _ = rows_of(0, 300, lambda x: 3 * x)
+    model = NAEClassifier(n_members=1, max_epochs=3, random_state=0).fit(X, np.digitize(y, (1.0, 2.0)))
+    found = model.explain_global()
+    assert [shape.is_noise for shape in found.features] == [False, True, True]
+    assert found.features[0].chance.shape == (3,)
+    assert (found.coverage, found.features[0].effect_lower) == (None, None)
+    ax = plots.shape(found, "curve", output=0)
+    assert not any("sure" in text.get_text() for text in ax.get_legend().get_texts())
+    plt.close("all")
 
 
 def test_without_evidence_nothing_is_claimed() -> None:

@@ -219,7 +219,7 @@ def explain_global(
         interaction_share=float(np.mean(statistics.additive_variance / score)),
         cancellation=float(np.mean(statistics.variance.sum(axis=0) / score)),
         stability=None if model.n_members == 1 else float(size @ statistics.agreement.mean(axis=1) / size.sum()),
-        coverage=None if model.evidence is None else coverage,
+        coverage=None if model.evidence is None or not model.evidence.has_bands else coverage,
     )
 
 
@@ -259,10 +259,13 @@ def _with_band(model: TableModel, i: int, shape: FeatureShape, coverage: float) 
     evidence, slots = model.evidence, model.schema.slots(i)
     if evidence is None:
         return shape
+    shape = replace(shape, chance=evidence.chance[i])
+    if not evidence.has_bands:
+        return shape
     mean = require_statistics(model).mean[slots]
     order = value_order(model.schema.features[i], mean)
     lower, upper = (end[order] for end in evidence.take(slots).band(mean.astype(np.float64), coverage))
-    return replace(shape, effect_lower=lower, effect_upper=upper, chance=evidence.chance[i])
+    return replace(shape, effect_lower=lower, effect_upper=upper)
 
 
 def value_order(feature: Feature, mean: Array) -> IntArray:

@@ -113,10 +113,12 @@ def _sure(model: TableModel) -> list[dict[str, Any]]:
     """Return where the true effects of every feature lie, if there is evidence, and whether it is more than noise."""
     if model.evidence is None:
         return [{} for _ in model.schema.features]
+    shapes = model.explain_global().features
+    if not model.evidence.has_bands:
+        return [{"isNoise": shape.is_noise} for shape in shapes]
     mean = require_statistics(model).mean.astype(np.float64)
     lower, upper = ([[_number(value) for value in row] for row in end] for end in model.evidence.band(mean, _COVERAGE))
     slots = [model.schema.slots(i) for i in range(model.n_features)]
-    shapes = model.explain_global().features
     return [
         {"sure": {"lower": lower[own], "upper": upper[own]}, "isNoise": shape.is_noise}
         for own, shape in zip(slots, shapes, strict=True)

@@ -23,6 +23,11 @@ class Evidence:
     error: Array  # (slot, output), its standard error; 0 where no row says anything
     chance: Array  # (feature, output), of rows like these, or clearer ones, if the feature had nothing to say
 
+    @property
+    def has_bands(self) -> bool:
+        """Whether any effect has a standard error; with more than two classes, none has."""
+        return bool(self.error.any())
+
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""
         return {item.name: getattr(self, item.name) for item in fields(self)}

@@ -47,7 +47,7 @@ def family_of(loss: str | None, power: float | None) -> Family | None:
     """Return the family of a loss; None for one that has none."""
     if loss == "squared":
         return Family("identity")
-    if loss == "logistic":
+    if loss in ("logistic", "cross-entropy"):  # of one class against the others
         return Family("logit")
     if loss in _POWERS:
         return Family("log", _POWERS[loss])

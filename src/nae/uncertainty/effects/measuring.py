@@ -21,6 +21,7 @@ __all__ = ["EffectRows", "measure_effects"]
 
 _MOST_ROWS = 50_000
 _MOST_COLUMNS = 900
+_MOST_CLASSES = 12
 _LARGEST = 1e300
 _ROWS_PER_COLUMN = 1.25  # fewer rows say nothing about so many columns
 
@@ -50,11 +51,18 @@ class EffectRows:
 
 
 def measure_effects(model: TableModel, rows: EffectRows) -> TableModel:
-    """Return the same model with the evidence for its effects; without it for a loss that has none, or too few rows."""
+    """Return the same model with the evidence for its effects; without it for a loss that has none, or too few rows.
+
+    With more than two classes, each one is told from all others. That has other effects than the score of a class, so
+    there are verdicts, and no bands.
+    """
     family = family_of(model.training.loss, model.training.tweedie_power)
+    has_classes = len(model.classes) > 2
     some = np.flatnonzero(rows.weight > 0)
-    some = some[:: -(-len(some) // _MOST_ROWS) or 1]
-    if family is None or model.statistics is None or len(model.classes) > 2 or not len(some):
+    some = some[:: -(-len(some) * (model.n_outputs if has_classes else 1) // _MOST_ROWS) or 1]
+    if family is None or model.statistics is None or len(model.classes) > _MOST_CLASSES or not len(some):
+        return model
+    if has_classes and rows.offset.any():
         return model
     rows = rows.take(some)
     basis = make_basis(model.schema, model.statistics.weight.astype(np.float64))
@@ -62,6 +70,8 @@ def measure_effects(model: TableModel, rows: EffectRows) -> TableModel:
     if n_columns > _MOST_COLUMNS or len(rows) < _ROWS_PER_COLUMN * n_columns:
         return model
     found = _evidence(model, basis, rows, family)
+    if has_classes:
+        found = replace(found, centre=np.zeros_like(found.centre), error=np.zeros_like(found.error))
     is_known = all(np.isfinite(array).all() and np.abs(array).max() < _LARGEST for array in found.to_arrays().values())
     return replace(model, evidence=found) if is_known else model
 
@@ -71,9 +81,19 @@ def _evidence(model: TableModel, basis: Basis, rows: EffectRows, family: Family)
     columns, shown = basis.columns(rows.cells), _shown(model, rows.cells, rows.weight)
     found = []
     for o in range(model.n_outputs):
-        sample = Sample(columns, rows.truth[:, o], rows.offset[:, o], rows.weight, shown[..., o])
-        found.append(_of_output(model, basis, sample, family, float(model.intercept[o])))
+        truth, start = _task(model, rows, o)
+        sample = Sample(columns, truth, rows.offset[:, o], rows.weight, shown[..., o])
+        found.append(_of_output(model, basis, sample, family, start))
     return Evidence(*(np.stack(parts, axis=1) for parts in zip(*found, strict=True)))
+
+
+def _task(model: TableModel, rows: EffectRows, output: int) -> tuple[Array, float]:
+    """Return the truth of an output, and the intercept where its fit starts."""
+    if len(model.classes) <= 2:
+        return rows.truth[:, output], float(model.intercept[output])
+    truth = (rows.truth[:, 0] == output).astype(np.float64)
+    share = float(rows.weight @ truth / rows.weight.sum())
+    return truth, float(np.log(share) - np.log1p(-share))
 
 
 def _shown(model: TableModel, cells: Cells, weight: Array) -> Array:
