@@ -30,6 +30,13 @@ def test_rows_that_drifted_exit_with_1_and_say_why(nae: Command, folder: Path, t
     assert Drift.from_dict(json.loads(out)).drifted == ("town",)
 
 
+def test_rows_can_be_compared_with_those_of_another_file(nae: Command, folder: Path) -> None:
+    words = ("drift", folder / "price.nae", folder / "homes.parquet", "--reference", folder / "homes.parquet")
+    code, out, _ = nae(*words)
+    assert code == 0
+    assert "300 rows against 300: within chance" in out
+
+
 def test_errors_exit_with_2(nae: Command, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("size,town\n1,Ulm\n")
     code, out, err = nae("drift", folder / "price.nae", tmp_path / "other.csv")

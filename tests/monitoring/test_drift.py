@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nae import NAERegressor
+from nae import NAEClassifier, NAERegressor
 from nae.encoding import Columns
 from nae.errors import ConfigError, DataError, UserError
 from nae.explanation import with_statistics
-from nae.monitoring import Drift, Tally, judge
+from nae.monitoring import Drift, Tally, can_compare, judge
 from nae.tables import TableModel
 from tests.explanation.examples import explained_model
 from tests.laws.models import make_model
@@ -141,3 +141,15 @@ def test_other_rows_can_become_the_reference(model: TableModel) -> None:
     X = draw_rows(np.random.default_rng(10), 600, shift=0.7)
     assert model.drift(X).has_drifted
     assert not with_statistics(model, X).drift(X).has_drifted
+    assert not model.drift(X, reference=X).has_drifted
+    assert model.drift(X, reference=X).n_training_rows == 600
+
+
+def test_class_weights_need_a_reference() -> None:
+    X = draw_rows(np.random.default_rng(11), 400)
+    y = X["age"] > 52
+    model = NAEClassifier(n_members=2, max_epochs=2, random_state=0, class_weight="balanced").fit(X, y)
+    with pytest.raises(DataError, match="this model remembers them multiplied by class weights"):
+        model.drift(X)
+    assert not model.drift(X, reference=X).has_drifted
+    assert not can_compare(model.model_)

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import pyarrow as pa
 import typer
 from rich.table import Table
 
@@ -11,6 +12,7 @@ from nae.cli.console import digits, make_table, out
 from nae.cli.options import DataFile, Json, ModelFile, WeightColumn, load_model
 from nae.cli.reading import read_file
 from nae.monitoring import LEVEL, LIMIT, Check, Drift, FeatureDrift
+from nae.tables import TableModel
 
 __all__ = ["drift"]
 
@@ -30,6 +32,12 @@ def drift(
     level: Annotated[
         float, typer.Option(help="The probability that anything is called drifted if nothing changed.")
     ] = LEVEL,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA", help="Rows to compare with. Default: the training rows, as the model remembers them."
+        ),
+    ] = None,
     weight: WeightColumn = None,
     as_json: Json = False,
 ) -> None:
@@ -40,9 +48,13 @@ def drift(
     tables = load_model(model)
     table = read_file(data)
     beside = find_remembered(tables, table, None, weight, is_measured=False)
-    rows = align(table, tables.schema)
-    check_finite(rows, rows.column_names)
-    found = tables.drift(rows, sample_weight=beside.weight_of(table), limit=limit, level=level)
+    found = tables.drift(
+        _rows(tables, table),
+        sample_weight=beside.weight_of(table),
+        reference=None if reference is None else _rows(tables, read_file(reference)),
+        limit=limit,
+        level=level,
+    )
     console = out()
     if as_json:
         console.print(found.to_json(), soft_wrap=True)
@@ -52,10 +64,16 @@ def drift(
     raise typer.Exit(int(found.has_drifted))
 
 
+def _rows(tables: TableModel, table: pa.Table) -> pa.Table:
+    rows = align(table, tables.schema)
+    check_finite(rows, rows.column_names)
+    return rows
+
+
 def _table(found: Drift) -> Table:
     shown = found.ranked()[:_MOST]
     left = len(found) - len(shown)
-    title = f"{found.n_rows:,} rows against {found.n_training_rows:,} training rows: {found.verdict}"
+    title = f"{found.n_rows:,} rows against {found.n_training_rows:,}: {found.verdict}"
     more = f" ({left} features that moved less are not shown)" if left else ""
     table = make_table(
         title + more, "feature", "verdict", "PSI", "by chance", "went from", "missing", "new", "contribution"

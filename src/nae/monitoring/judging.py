@@ -11,6 +11,7 @@ from nae.encoding.beside import read_weight
 from nae.encoding.columns import Columns
 from nae.encoding.schema import Feature
 from nae.errors import ConfigError, DataError
+from nae.explanation.statistics import with_statistics
 from nae.monitoring.bins import bins_of, counts_in
 from nae.monitoring.checks import Check, check_mean, check_share, check_shares, worst
 from nae.monitoring.reference import Reference
@@ -32,25 +33,29 @@ def measure_drift(
     X: Any,
     *,
     sample_weight: Any = None,
+    reference: Any = None,
     limit: float = LIMIT,
     level: float = LEVEL,
 ) -> Drift:
     """Return the drift of a table; see :meth:`nae.tables.answers.watches.Watches.drift`."""
-    columns = read(X)
+    columns, n_reference = read(X), None
+    if reference is not None:
+        rows = read(reference)
+        model, n_reference = with_statistics(model, rows), rows.n_rows
     tally = Tally(model)
     tally.add(columns, read_weight(sample_weight, columns.n_rows))
-    return judge(tally, limit=limit, level=level)
+    return judge(tally, limit=limit, level=level, n_reference=n_reference)
 
 
-def judge(tally: Tally, *, limit: float = LIMIT, level: float = LEVEL) -> Drift:
-    """Return the drift of the rows of a tally."""
+def judge(tally: Tally, *, limit: float = LIMIT, level: float = LEVEL, n_reference: int | None = None) -> Drift:
+    """Return the drift of the rows of a tally; ``n_reference`` are the rows of its model's statistics, if known."""
     if not (np.isfinite(limit) and limit >= 0):
         raise ConfigError(f"limit must be at least 0, a population stability index; got {limit!r}.")
     if not 0 < level < 1:
         raise ConfigError(f"level must lie between 0 and 1, a probability; got {level!r}.")
     if not tally.weight > 0:
         raise DataError("Drift needs rows of positive weight; got none.")
-    return _Judge(tally, Reference.of(tally.model)).drift(limit, level)
+    return _Judge(tally, Reference.of(tally.model, n_reference)).drift(limit, level)
 
 
 class _Judge:

@@ -6,11 +6,17 @@ import numpy as np
 
 from nae._typing import Array
 from nae.encoding.schema import Category, Feature
+from nae.errors import DataError
 from nae.explanation.reference import require_statistics
 from nae.tables.model import TableModel
 from nae.tables.statistics import Statistics
 
-__all__ = ["Reference"]
+__all__ = ["Reference", "can_compare"]
+
+
+def can_compare(model: TableModel) -> bool:
+    """Return whether a model remembers its training rows as they were, and not multiplied by class weights."""
+    return model.statistics is not None and not model.class_weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +28,16 @@ class Reference:
     n_rows: float
 
     @staticmethod
-    def of(model: TableModel) -> "Reference":
-        """Return the reference of a model with statistics."""
+    def of(model: TableModel, n_rows: int | None = None) -> "Reference":
+        """Return the reference of a model with statistics, of ``n_rows`` rows if these are not its training rows."""
         statistics = require_statistics(model)
+        if n_rows is not None:
+            return Reference(model, statistics, float(n_rows))
+        if not can_compare(model):
+            raise DataError(
+                "Drift needs the training rows as they were; this model remembers them multiplied by class weights. "
+                "Pass the training rows, reference=X (nae drift --reference)."
+            )
         weight = float(statistics.weight[model.schema.slots(0)].sum())
         # Weights need not be counts, and the statistics may be those of other rows: the smaller number claims less.
         return Reference(model, statistics, min(float(model.training.n_rows or weight), weight))

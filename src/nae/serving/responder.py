@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from nae.monitoring import can_compare
 from nae.serving.answers import encode, explain_rows, predict_rows
 from nae.serving.limits import Limits
 from nae.serving.openapi import row_schema
@@ -55,10 +56,10 @@ class Responder:
 
 
 def make_responder(served: ServedModel, limits: Limits, *, watches_drift: bool = False) -> Responder:
-    """Prepare the responder of a model. A model without statistics cannot watch for drift."""
+    """Prepare the responder of a model. A model without statistics, or with class weights, is not watched."""
     head = {"name": served.name, "version": served.version}
     predicted = RowReader(served.model.schema, max_rows=limits.max_rows)
-    is_watched = watches_drift and served.model.statistics is not None
+    is_watched = watches_drift and can_compare(served.model)
     return Responder(
         served=served,
         schema=encode(row_schema(served.model)),

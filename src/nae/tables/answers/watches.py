@@ -13,7 +13,9 @@ __all__ = ["Watches"]
 class Watches(Asked):
     """Comparisons of new rows with the stored statistics of the training rows. No labels are needed."""
 
-    def drift(self, X: Any, *, sample_weight: Any = None, limit: float = 0.2, level: float = 0.01) -> "Drift":
+    def drift(
+        self, X: Any, *, sample_weight: Any = None, reference: Any = None, limit: float = 0.2, level: float = 0.01
+    ) -> "Drift":
         """Return, for every feature and for the score, whether new rows still look like the training rows.
 
         The distribution of the values is compared by the population stability index (PSI), apart from them the shares
@@ -26,6 +28,9 @@ class Watches(Asked):
             New rows.
         sample_weight
             One weight per row, as in ``fit``.
+        reference
+            Other rows to compare with, such as those of last month. If None, the training rows, as the model remembers
+            them; a model that was fitted with class weights needs them here.
         limit
             The smallest PSI that is drift; for means, the distance in standard deviations of the training score.
         level
@@ -38,6 +43,7 @@ class Watches(Asked):
             self._explained_columns,
             X,
             sample_weight=sample_weight,
+            reference=reference,
             limit=limit,
             level=level,
         )
