@@ -26,7 +26,7 @@ def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared) -> 
     if rows is None or rows.fold is None or prepared.validation is not None or not is_fresh:
         return model
     holds = rows.fold[:, None] == own_folds(n_members, settings.n_folds)
-    compared = np.arange(0, len(rows), -(-len(rows) // _MOST_ROWS))
+    compared = np.arange(0, 0 if model.classes else len(rows), -(-len(rows) // _MOST_ROWS))
     is_wanted = holds.copy()
     is_wanted[compared] = True
     score = _score(model, fitted.intercepts, rows, is_wanted)

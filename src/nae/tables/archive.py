@@ -33,6 +33,7 @@ _TABLES = ("knots", "experts", "intercept", "gate.terms", "gate.bias")
 _STATISTICS = tuple(f"statistics.{item.name}" for item in fields(Statistics))
 _CLAMPS = tuple(f"clamps.{item.name}" for item in fields(Clamps))
 _RESIDUALS = ("residuals.quantiles",)
+_BY_LEVEL = ("residuals.by_level",)
 _SIZES = tuple(f"residuals.{item.name}" for item in fields(Sizes))
 _EVIDENCE = tuple(f"evidence.{item.name}" for item in fields(Evidence))
 
@@ -199,7 +200,8 @@ def _build(header: dict[str, Any], arrays: dict[str, AnyArray]) -> TableModel:
         _STATISTICS: bool(statistics),
         _CLAMPS: has_clamps,
         _RESIDUALS: has_residuals,
-        _SIZES: has_residuals and len(residuals) > 1,
+        _SIZES: has_residuals and "size" in residuals,
+        _BY_LEVEL: has_residuals and "by_level" in residuals,
         _EVIDENCE: may_doubt and bool(evidence),
     }
     check_arrays(arrays, (*_TABLES, *(name for names, is_there in parts.items() if is_there for name in names)))

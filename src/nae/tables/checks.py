@@ -104,7 +104,7 @@ def check_model(model: TableModel) -> None:
         clamps = model.clamps.to_arrays()
         expected |= {f"clamps.{name}": (array, (slots, outputs)) for name, array in clamps.items()}
     if model.residuals is not None:
-        expected |= _residual_shapes(model.residuals, slots, 1 if model.classes else outputs)
+        expected |= _residual_shapes(model, model.residuals)
     if model.evidence is not None:
         expected |= _evidence_shapes(model.evidence, slots, features, outputs)
     for name, (array, shape) in expected.items():
@@ -147,13 +147,22 @@ def _mix_shapes(
     return {}
 
 
-def _residual_shapes(residuals: Residuals, slots: int, outputs: int) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
+def _residual_shapes(model: TableModel, residuals: Residuals) -> dict[str, tuple[AnyArray, tuple[int, ...]]]:
     found = {f"residuals.{name}": array for name, array in residuals.to_arrays().items()}
+    entry = model.training.intervals
+    n_points = 0 if entry is None or "by" not in entry else sum(entry["by"]["n_points"])
+    if bool(n_points) != ("residuals.by_level" in found):
+        raise FormatError("'residuals.by_level' must come with the levels of a column, in 'intervals' of the summary.")
     for name in ("residuals.quantiles", "residuals.score_knots"):
         if name in found and (found[name].ndim != 2 or np.any(np.diff(found[name], axis=0) < 0)):
             raise FormatError(f"{name!r} must be ascending columns.")
     n_knots = 1 if residuals.sizes is None else len(residuals.sizes.score_knots)
-    lengths = {"residuals.quantiles": len(residuals.quantiles), "residuals.size": slots}
+    lengths = {
+        "residuals.quantiles": len(residuals.quantiles),
+        "residuals.size": model.schema.n_slots,
+        "residuals.by_level": n_points,
+    }
+    outputs = 1 if model.classes else model.n_outputs
     return {name: (array, (max(lengths.get(name, n_knots), 1), outputs)) for name, array in found.items()}
 
 

@@ -39,13 +39,15 @@ class Residuals:
     quantiles: Array  # (point, output), at the levels 1 / (P + 1), ..., P / (P + 1); ascending
     sizes: Sizes | None = None
     """What residuals were divided by. If None, by nothing."""
+    by_level: Array | None = None  # (points of all levels, output): quantiles of every level of a column, in turn
 
     def to_arrays(self) -> dict[str, Array]:
         """Return the arrays by name."""
-        return {"quantiles": self.quantiles, **({} if self.sizes is None else vars(self.sizes))}
+        by_level = {} if self.by_level is None else {"by_level": self.by_level}
+        return {"quantiles": self.quantiles, **({} if self.sizes is None else vars(self.sizes)), **by_level}
 
     @classmethod
     def of(cls, arrays: Mapping[str, Array]) -> Self:
         """Return what the arrays of :meth:`to_arrays` hold."""
-        rest = {name: array for name, array in arrays.items() if name != "quantiles"}
-        return cls(arrays["quantiles"], Sizes(**rest) if rest else None)
+        sizes = {name: array for name, array in arrays.items() if name not in ("quantiles", "by_level")}
+        return cls(arrays["quantiles"], Sizes(**sizes) if sizes else None, arrays.get("by_level"))

@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from nae.errors import FormatError
 from nae.tables.promises import is_promises
 
-__all__ = ["AdditivityEntry", "BaselineEntry", "IntervalsEntry", "SplitEntry", "TrainingSummary"]
+__all__ = ["AdditivityEntry", "BaselineEntry", "IntervalsEntry", "LevelsEntry", "SplitEntry", "TrainingSummary"]
 
 
 class AdditivityEntry(TypedDict):
@@ -33,6 +33,16 @@ class SplitEntry(TypedDict):
     rows_sha256: str
 
 
+class LevelsEntry(TypedDict):
+    """The levels of a column whose residuals are known apart."""
+
+    column: str
+    levels: list[str]
+    n_rows: list[int]
+    n_points: list[int]
+    """The number of quantiles of every level."""
+
+
 class IntervalsEntry(TypedDict):
     """The rows that residuals were measured on, and the share of them that lay within intervals."""
 
@@ -40,6 +50,9 @@ class IntervalsEntry(TypedDict):
     n_rows: int
     coverage: Mapping[str, float]
     """By the coverage that was asked for."""
+    is_whole: NotRequired[bool]
+    """Whether all targets were whole numbers, where the loss is that of counts."""
+    by: NotRequired[LevelsEntry]
 
 
 @dataclass(frozen=True)
@@ -172,10 +185,18 @@ def _is_edit(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_text(value.get(name)) for name in ("what", "feature", *_SIGNED))
 
 
+def _is_levels(value: Any) -> bool:
+    if not isinstance(value, dict) or not _is_text(value.get("column")) or not _lists(_is_text)(value.get("levels")):
+        return False
+    counts: list[Any] = [value.get(name) for name in ("n_rows", "n_points")]
+    return all(_lists(_is_count)(own) and len(own) == len(value["levels"]) > 0 for own in counts)
+
+
 def _is_intervals(value: Any) -> bool:
     if not isinstance(value, dict) or value.get("source") not in ("out-of-fold", "calibration"):
         return False
-    return _is_count(value.get("n_rows")) and _names(_is_number)(value.get("coverage"))
+    is_known = _is_count(value.get("n_rows")) and _names(_is_number)(value.get("coverage"))
+    return is_known and type(value.get("is_whole", True)) is bool and _or_none(_is_levels)(value.get("by"))
 
 
 def _is_split(value: Any) -> bool:
@@ -223,7 +244,10 @@ _RULES: dict[str, Rule] = {
     "baseline_quality": _QUALITY,
     "quality_intervals": ("pairs of numbers by name", _names(_is_pair)),
     "split": ("'rows_sha256', 'test_size' below 1 and 'seed'", _is_split),
-    "intervals": ("'source', 'out-of-fold' or 'calibration', 'n_rows', and 'coverage' by level", _is_intervals),
+    "intervals": (
+        "'source', 'out-of-fold' or 'calibration', 'n_rows', 'coverage' by level, and levels of a column as 'by'",
+        _is_intervals,
+    ),
     "constraints": ("statements by their kind, as 'certify' takes them", is_promises),
     "edits": ("a list of edits, each with 'what', 'feature', 'who', 'when' and 'why'", _lists(_is_edit)),
 }

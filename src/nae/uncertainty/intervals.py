@@ -14,9 +14,12 @@ from nae.explanation.printed import digest
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.evidence import check_coverage
 from nae.tables.model import TableModel
-from nae.uncertainty.remembering import calibrated, ends_of, scales
+from nae.uncertainty.calibrating import knowing
+from nae.uncertainty.ends import row_ends
+from nae.uncertainty.levels import known_by, without_by
+from nae.uncertainty.remembering import scales
 from nae.uncertainty.responses import response_of
-from nae.uncertainty.source import Basis, basis_of
+from nae.uncertainty.source import Basis
 
 __all__ = ["PredictionInterval", "predict_interval"]
 
@@ -34,6 +37,8 @@ class PredictionInterval(Serial):
     coverage: float
     basis: Basis
     """What the intervals were measured on, and whether their coverage is guaranteed."""
+    levels: tuple[str, ...] = ()
+    """The level of a column whose residuals stand for the row, per row; empty where all rows have the same."""
 
     def __len__(self) -> int:
         return len(self.lower)
@@ -71,24 +76,35 @@ def predict_interval(
     coverage: float = 0.9,
     offset: Any = None,
     calibrate_on: Any = None,
+    by: str | None = None,
 ) -> PredictionInterval:
     """Return the intervals of a table's rows; see :meth:`nae.tables.answers.doubts.Doubts.predict_interval`."""
     if model.classes:
         raise UserError("predict_interval needs a model of numbers; this one predicts classes. Use predict_set.")
     check_coverage(coverage)
-    if calibrate_on is not None:
-        model = calibrated(model, read(calibrate_on[0]), *calibrate_on[1:])
-    basis, tails = basis_of(model, coverage)
-    cells = model.cells(read(X))
+    model = knowing(model, read, calibrate_on, by=by)
+    cells = model.cells(read(without_by(X, model, known_by(model))))
     score = model.decision_function(cells, offset=offset).reshape(len(cells), -1)
+    basis, levels, (low, high) = row_ends(model, coverage, X, len(cells))
     response, size = response_of(model), scales(model, cells, score)
-    low, high = ends_of(model, tails, coverage)
+    lower, upper = response.targets(score, size * low), response.targets(score, size * high)
+    if basis.is_whole:
+        lower, upper = whole_within(lower, upper)
     squeeze = (slice(None), 0) if model.n_outputs == 1 else slice(None)
     return PredictionInterval(
         prediction=np.asarray(model.link.inverse(score))[squeeze],
-        lower=response.targets(score, size * low)[squeeze],
-        upper=response.targets(score, size * high)[squeeze],
+        lower=lower[squeeze],
+        upper=upper[squeeze],
         outputs=model.outputs,
         coverage=coverage,
         basis=basis,
+        levels=levels,
     )
+
+
+def whole_within(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """Return the smallest and the largest whole number between two ends; if there is none, the nearest to both."""
+    first, last = np.ceil(lower - 1e-9), np.floor(upper + 1e-9)
+    nearest = np.rint((lower + upper) / 2)
+    is_none = first > last
+    return np.where(is_none, nearest, first), np.where(is_none, nearest, last)

@@ -7,11 +7,11 @@ import numpy as np
 
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding.cells import Cells
+from nae.encoding.columns import Columns
 from nae.quality.rows import read_rows
 from nae.tables.model import TableModel
 
 __all__ = ["Outcomes", "read_outcomes"]
-
 
 _N_FOLDS = 5
 
@@ -25,6 +25,7 @@ class Outcomes:
     truth: Array  # (B, O) numbers, or (B, 1) positions among the classes
     weight: Array  # (B,)
     fold: IntArray | None = None  # (B,), the fold that each row was held out with
+    level: AnyArray | None = None  # (B,), the level of each row in a column, as text
 
     @property
     def folds(self) -> IntArray:
@@ -36,13 +37,16 @@ class Outcomes:
 
     def take(self, rows: AnyArray | slice) -> "Outcomes":
         """Return some of the rows."""
-        fold = None if self.fold is None else self.fold[rows]
-        return Outcomes(self.cells.take(rows), self.score[rows], self.truth[rows], self.weight[rows], fold)
+        fold, level = (None if part is None else part[rows] for part in (self.fold, self.level))
+        return Outcomes(self.cells.take(rows), self.score[rows], self.truth[rows], self.weight[rows], fold, level)
 
 
-def read_outcomes(model: TableModel, X: Any, y: Any, *, offset: Any = None) -> Outcomes:
+def read_outcomes(
+    model: TableModel, columns: Columns, y: Any, *, offset: Any = None, level: AnyArray | None = None
+) -> Outcomes:
     """Return the rows of a table whose target is known, each with weight one."""
-    rows = read_rows(model, X, y, None, offset)
+    rows = read_rows(model, columns, y, None, offset)
     score = model.decision_function(rows.cells, offset=rows.offset).reshape(len(rows.truth), -1)
     truth = rows.truth if model.classes else np.broadcast_to(rows.truth, score.shape)
-    return Outcomes(rows.cells, score, truth, np.ones(len(score)))
+    own = None if level is None else level[rows.positions]
+    return Outcomes(rows.cells, score, truth, np.ones(len(score)), level=own)

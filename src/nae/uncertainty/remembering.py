@@ -13,51 +13,41 @@ from nae.tables.residuals import Residuals, Sizes
 from nae.tables.statistics import slot_weights
 from nae.uncertainty.averaging import MemberScores, averaging_factor
 from nae.uncertainty.design import make_design
-from nae.uncertainty.outcomes import Outcomes, read_outcomes
+from nae.uncertainty.ends import ends_of, is_one_sided
+from nae.uncertainty.outcomes import Outcomes
 from nae.uncertainty.quantiles import LEAST_ROWS, Tails, quantile_points
 from nae.uncertainty.responses import response_of
 from nae.uncertainty.sizes import CrossFitted, fit_sizes
 
-__all__ = ["calibrated", "ends_of", "remember_residuals", "residuals_of"]
+__all__ = ["remember_residuals", "residuals_of", "scales", "sizes_of", "with_residuals"]
 
 _MEASURED = (0.8, 0.9, 0.95)  # the coverages that are measured
-_ROWS_WITH_SIZES = 400  # rows kept apart from which a model of sizes is made, too
 
 
+@np.errstate(over="ignore", invalid="ignore")  # residuals that are not finite are not kept
 def remember_residuals(model: TableModel, rows: Outcomes, members: MemberScores) -> TableModel:
-    """Return the same model with the residuals of rows that its members held out; without them if these are too few."""
+    """Return the same model with the residuals of rows that its members held out.
+
+    It is returned as it is if these are too few, or their residuals too large for a number.
+    """
     if rows.fold is None or np.count_nonzero(rows.weight) < LEAST_ROWS:
         return model
     values, sizes = residuals_of(model, rows), None
     if not model.classes:
-        fitted = _fit_sizes(model, rows, values)
+        fitted = sizes_of(model, rows, values)
         logs = np.zeros_like(values) if fitted is None else fitted.of_rows(rows.cells, rows.score, rows.fold)
         values, sizes = values * np.exp(-logs), None if fitted is None else fitted.sizes
         factor = _factor(model, rows, members, np.exp(-logs))
     else:
         factor = np.ones(1)
+    if not all(np.isfinite(part).all() for part in (values, factor, *(() if sizes is None else vars(sizes).values()))):
+        return model
     coverage = _measure(model, values, rows.weight, rows.fold)
-    return _with(model, rows, values * factor, sizes, source="out-of-fold", coverage=coverage)
+    return with_residuals(model, rows, values * factor, sizes, source="out-of-fold", coverage=coverage)
 
 
-def calibrated(model: TableModel, X: Any, y: Any, *, offset: Any = None) -> TableModel:
-    """Return the same model with the residuals of rows that it did not learn from.
-
-    If it knows no sizes of residuals, every second row of at least 400 is used to find them, and only the others count.
-    """
-    rows = read_outcomes(model, X, y, offset=offset)
-    sizes = None if model.residuals is None else model.residuals.sizes
-    if sizes is None and not model.classes and len(rows) >= _ROWS_WITH_SIZES:
-        apart, rows = rows.take(slice(0, None, 2)), rows.take(slice(1, None, 2))
-        fitted = _fit_sizes(model, apart, residuals_of(model, apart))
-        sizes = None if fitted is None else fitted.sizes
-    values = residuals_of(model, rows)
-    if sizes is not None:
-        values = values * np.exp(-sizes.at(rows.cells, rows.score))
-    return _with(model, rows, values, sizes, source="calibration", coverage={})
-
-
-def _fit_sizes(model: TableModel, rows: Outcomes, values: Array) -> CrossFitted | None:
+def sizes_of(model: TableModel, rows: Outcomes, values: Array) -> CrossFitted | None:
+    """Return the usual sizes of the residuals of rows; None if they cannot be told."""
     weight = slot_weights(rows.cells, rows.weight, model.schema.n_slots)
     importance = np.zeros(model.n_features) if model.statistics is None else model.statistics.variance.mean(axis=1)
     design = make_design(model.schema, weight, importance)
@@ -73,7 +63,7 @@ def _factor(model: TableModel, rows: Outcomes, members: MemberScores, scale: Arr
     return averaging_factor(np.stack(residuals, axis=-1), rows.weight[members.rows], members)
 
 
-def _with(
+def with_residuals(
     model: TableModel,
     rows: Outcomes,
     values: Array,
@@ -82,9 +72,11 @@ def _with(
     source: Literal["out-of-fold", "calibration"],
     coverage: Mapping[str, float],
 ) -> TableModel:
-    is_symmetric = not model.classes and response_of(model).is_symmetric
-    points = quantile_points(np.abs(values) if is_symmetric else values, rows.weight)
+    """Return the model with residuals that were divided by their sizes, and where they come from."""
+    points = quantile_points(np.abs(values) if is_one_sided(model) else values, rows.weight)
     entry: dict[str, Any] = {"source": source, "n_rows": len(rows), "coverage": dict(coverage)}
+    if not model.classes and response_of(model).power == 1:
+        entry["is_whole"] = bool(np.all(rows.truth == np.rint(rows.truth)))
     return replace(model, residuals=Residuals(points, sizes)).with_training(intervals=entry)
 
 
@@ -99,8 +91,7 @@ def residuals_of(model: TableModel, rows: Outcomes) -> Array:
 
 def _measure(model: TableModel, values: Array, weight: Array, folds: IntArray) -> dict[str, float]:
     """Return the share of rows within intervals that were made of the residuals of the other folds."""
-    is_symmetric = not model.classes and response_of(model).is_symmetric
-    values = np.abs(values) if is_symmetric else values
+    values = np.abs(values) if is_one_sided(model) else values
     found = dict.fromkeys(_MEASURED, 0.0)
     for fold in np.unique(folds):
         own = folds == fold
@@ -113,15 +104,6 @@ def _measure(model: TableModel, values: Array, weight: Array, folds: IntArray) -
             found[coverage] += float(weight[own] @ is_inside.mean(axis=1))
     total = float(weight.sum())
     return {f"{coverage:g}": share / total for coverage, share in found.items()}
-
-
-def ends_of(model: TableModel, tails: Tails, coverage: float) -> tuple[Array, Array]:
-    """Return the residuals between which a share of the rows lies, (output,) each."""
-    is_one_sided = bool(model.classes) or response_of(model).is_symmetric
-    level = coverage if is_one_sided else (1 + coverage) / 2
-    tails.check(level, coverage)
-    high = tails.upper(level)
-    return -high if is_one_sided else tails.lower(1 - level), high
 
 
 def scales(model: TableModel, cells: Cells, score: Array) -> Array:

@@ -14,8 +14,10 @@ from nae.explanation.printed import digest
 from nae.explanation.serial import Serial, make_frame
 from nae.tables.evidence import check_coverage
 from nae.tables.model import TableModel
-from nae.uncertainty.remembering import calibrated, ends_of
-from nae.uncertainty.source import Basis, basis_of
+from nae.uncertainty.calibrating import knowing
+from nae.uncertainty.ends import row_ends
+from nae.uncertainty.levels import known_by, without_by
+from nae.uncertainty.source import Basis
 
 __all__ = ["PredictionSet", "predict_set"]
 
@@ -32,6 +34,8 @@ class PredictionSet(Serial):
     coverage: float
     basis: Basis
     """What the sets were measured on, and whether their coverage is guaranteed."""
+    levels: tuple[str, ...] = ()
+    """The level of a column whose residuals stand for the row, per row; empty where all rows have the same."""
 
     def __len__(self) -> int:
         return len(self.members)
@@ -72,17 +76,18 @@ def predict_set(
     coverage: float = 0.9,
     offset: Any = None,
     calibrate_on: Any = None,
+    by: str | None = None,
     allow_empty: bool = False,
 ) -> PredictionSet:
     """Return the sets of a table's rows; see :meth:`nae.tables.answers.doubts.Doubts.predict_set`."""
     if not model.classes:
         raise UserError("predict_set needs a classifier; this model predicts numbers. Use predict_interval.")
     check_coverage(coverage)
-    if calibrate_on is not None:
-        model = calibrated(model, read(calibrate_on[0]), *calibrate_on[1:])
-    basis, tails = basis_of(model, coverage)
-    chance = model.predict_proba(model.cells(read(X)), offset=offset)
-    is_in = chance >= 1 - ends_of(model, tails, coverage)[1][0]
+    model = knowing(model, read, calibrate_on, by=by)
+    cells = model.cells(read(without_by(X, model, known_by(model))))
+    chance = model.predict_proba(cells, offset=offset)
+    basis, levels, (_, most) = row_ends(model, coverage, X, len(chance))
+    is_in = chance >= 1 - most
     if not allow_empty:
         is_in[np.arange(len(chance)), chance.argmax(axis=1)] = True
-    return PredictionSet(is_in.astype(np.float64), chance, model.classes, coverage, basis)
+    return PredictionSet(is_in.astype(np.float64), chance, model.classes, coverage, basis, levels)

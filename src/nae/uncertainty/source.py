@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from nae._words import counted
 from nae.errors import UserError
 from nae.tables.model import TableModel
-from nae.uncertainty.quantiles import Tails
+from nae.tables.residuals import Residuals
 
 __all__ = ["Basis", "basis_of"]
 
@@ -22,6 +22,8 @@ class Basis:
 
     It is known for coverages of 80, 90 and 95 %.
     """
+    is_whole: bool = False
+    """Whether the targets were whole numbers, where the loss is that of counts; then so are the ends."""
 
     @property
     def is_guaranteed(self) -> bool:
@@ -35,8 +37,8 @@ class Basis:
         return f"from {counted(self.n_rows, 'out-of-fold row')}{share}"
 
 
-def basis_of(model: TableModel, coverage: float) -> tuple[Basis, Tails]:
-    """Return what a model's intervals are based on, and the quantiles of its residuals."""
+def basis_of(model: TableModel, coverage: float) -> tuple[Basis, Residuals]:
+    """Return what a model's intervals are based on, and its residuals."""
     entry = model.training.intervals
     if model.residuals is None or entry is None:
         raise UserError(
@@ -44,8 +46,7 @@ def basis_of(model: TableModel, coverage: float) -> tuple[Basis, Tails]:
             f"{_reason(model)} Pass calibrate_on=(X, y)."
         )
     measured = entry["coverage"].get(f"{coverage:g}")
-    basis = Basis(entry["source"], entry["n_rows"], measured)
-    return basis, Tails(model.residuals.quantiles, is_outward=basis.is_guaranteed)
+    return Basis(entry["source"], entry["n_rows"], measured, entry.get("is_whole", False)), model.residuals
 
 
 def _reason(model: TableModel) -> str:

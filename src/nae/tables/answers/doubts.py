@@ -17,7 +17,13 @@ class Doubts(Asked):
     """Prediction intervals and sets, measured on rows that members held out or on rows that are given."""
 
     def predict_interval(
-        self, X: Any, coverage: float = 0.9, *, offset: Any = None, calibrate_on: Any = None
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        offset: Any = None,
+        calibrate_on: Any = None,
+        by: str | None = None,
     ) -> "PredictionInterval":
         """Return an interval for the target of every row, so that a share ``coverage`` of new rows lies within theirs.
 
@@ -33,6 +39,9 @@ class Doubts(Asked):
             ``(X, y)``, or ``(X, y, offset)``: rows that the fit has not seen. With them, the coverage is guaranteed
             (split conformal prediction). If None, the model uses the residuals that its members had on the rows they
             held out, and the coverage is measured.
+        by
+            A column of X, and of the rows in ``calibrate_on``, which need not be a feature. The coverage then holds
+            within each of its levels (Mondrian). Levels of fewer than 100 rows are put together.
         """
         from nae.uncertainty.intervals import predict_interval
 
@@ -43,6 +52,7 @@ class Doubts(Asked):
             coverage=coverage,
             offset=offset,
             calibrate_on=calibrate_on,
+            by=by,
         )
 
     @property
@@ -73,6 +83,7 @@ class Doubts(Asked):
         *,
         offset: Any = None,
         calibrate_on: Any = None,
+        by: str | None = None,
         allow_empty: bool = False,
     ) -> "PredictionSet":
         """Return a set of classes for every row, so that a share ``coverage`` of new rows has its class in its set.
@@ -90,6 +101,8 @@ class Doubts(Asked):
             The offset, as in ``predict``.
         calibrate_on
             Rows that the fit has not seen, as in ``predict_interval``.
+        by
+            A column within whose levels the coverage holds, as in ``predict_interval``.
         allow_empty
             If False, the most probable class is always in the set. Then more rows than asked for have their class in
             their set where the model is right more often than that.
@@ -103,10 +116,11 @@ class Doubts(Asked):
             coverage=coverage,
             offset=offset,
             calibrate_on=calibrate_on,
+            by=by,
             allow_empty=allow_empty,
         )
 
-    def calibrated(self, X: Any, y: Any, *, offset: Any = None) -> "TableModel":
+    def calibrated(self, X: Any, y: Any, *, offset: Any = None, by: str | None = None) -> "TableModel":
         """Return a model whose intervals and sets have a guaranteed coverage, given rows that the fit has not seen.
 
         Parameters
@@ -115,7 +129,10 @@ class Doubts(Asked):
             A table and its target.
         offset
             The offset of its rows, as in ``predict``.
+        by
+            A column within whose levels the coverage holds, as in ``predict_interval``. The model then needs the column
+            in every table that it is asked about.
         """
-        from nae.uncertainty.remembering import calibrated
+        from nae.uncertainty.calibrating import calibrated
 
-        return calibrated(self._explained_model(), self._explained_columns(X), y, offset=offset)
+        return calibrated(self._explained_model(), self._explained_columns, (X, y, offset), by=by)
