@@ -55,6 +55,7 @@ class Card:
     measures: tuple[tuple[str, float], ...]  # weighted additivity, interaction share, cancellation
     quality: tuple[Measure, ...]  # measured on the test rows
     training: tuple[tuple[str, str], ...]
+    intervals: str | None = None  # what prediction intervals are measured on, and their coverage
     edits: tuple[Mapping[str, Any], ...] = ()  # who changed what after training, when and why
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,8 +90,21 @@ def make_card(model: TableModel) -> Card:
         measures=_measures(model),
         quality=Quality.of(model.training) if model.training.n_test_rows else (),
         training=(*_offset(model), *_facts(model.training.to_dict())),
+        intervals=_intervals(model),
         edits=model.training.edits or (),
     )
+
+
+def _intervals(model: TableModel) -> str | None:
+    entry = model.training.intervals
+    if entry is None or model.residuals is None:
+        return None
+    by = f", by {entry['by']['column']}" if "by" in entry else ""
+    if entry["source"] == "calibration":
+        return f"coverage guaranteed by {counted(entry['n_rows'], 'row')} kept apart{by}"
+    shares = [f"{share:.3f} for {asked}" for asked, share in entry["coverage"].items()]
+    measured = f"; coverage measured {', '.join(shares)}" if shares else ""
+    return f"from {counted(entry['n_rows'], 'row')} that members held out{measured}"
 
 
 def _promises(model: TableModel) -> Iterator[CardPromise]:

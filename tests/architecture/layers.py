@@ -38,7 +38,7 @@ GRAPH: Graph = {
     "interop": ("encoding", "tables", "explanation", "plots"),
     "export": ("encoding", "tables"),
     "report": ("encoding", "tables", "quality", "explanation"),
-    "serving": ("encoding", "tables", "explanation", "decisions", "monitoring", "card"),
+    "serving": ("encoding", "tables", "explanation", "uncertainty", "decisions", "monitoring", "card"),
     "native": (),
     "network": ("encoding", "tables"),
     "constraints": ("encoding", "network"),
@@ -54,7 +54,18 @@ GRAPH: Graph = {
     "scale": ("encoding", "tables", "explanation", "scanning", "training", "engines", "estimators", "tuning"),
     "cli": (
         *("recipes", "parameters", "datasets", "encoding", "tables", "quality", "explanation", "card", "export"),
-        *("report", "serving", "native", "scanning", "estimators", "tuning", "scale", "editing", "decisions"),
+        *(
+            "report",
+            "serving",
+            "native",
+            "scanning",
+            "estimators",
+            "tuning",
+            "scale",
+            "editing",
+            "decisions",
+            "uncertainty",
+        ),
         *("monitoring",),
     ),
 }

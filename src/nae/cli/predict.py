@@ -12,6 +12,7 @@ from nae.cli.batch import predict_files
 from nae.cli.beside import find_beside, note_offset
 from nae.cli.columns import align
 from nae.cli.console import say
+from nae.cli.doubts import doubts
 from nae.cli.options import DataFiles, ModelFile, OffsetColumns, OnBadRows, load_model
 from nae.cli.reading import is_streamed, read_file
 from nae.cli.writing import check_apart, check_output, write_table
@@ -40,6 +41,14 @@ def predict(
     contributions: Annotated[
         bool, typer.Option("--contributions", help="Also write the contribution of each feature, with its bounds.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option("--interval", help="Also write an interval that holds the target for this share of rows: 0.9."),
+    ] = None,
+    classes: Annotated[
+        float | None,
+        typer.Option("--set", help="Also write a set of classes that holds the true one for this share of rows: 0.9."),
+    ] = None,
     quote_formulas: Annotated[
         bool,
         typer.Option(
@@ -65,7 +74,9 @@ def predict(
 
     def predicted(table: pa.Table) -> pa.Table:
         rows = align(table, tables.schema)
-        found = _predictions(tables, rows, find_beside(table, offset, None).offset_of(table))
+        shift = find_beside(table, offset, None).offset_of(table)
+        found = _predictions(tables, rows, shift)
+        found |= doubts(tables, rows, table, interval=interval, classes=classes, offset=shift)
         if contributions:
             found |= _contributions(tables, rows)
         if keep:

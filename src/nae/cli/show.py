@@ -50,5 +50,7 @@ def _facts(card: Card) -> list[str]:
     if card.quality:
         found = ", ".join(f"{one.name} {digits(one.value)} (baseline {digits(one.baseline)})" for one in card.quality)
         lines.append(f"quality on held-out rows: {found}")
+    if card.intervals is not None:
+        lines.append(f"prediction {'sets' if card.classes else 'intervals'}: {card.intervals}")
     lines += [f"{name}: {value}" for name, value in card.training]
     return lines

@@ -206,6 +206,14 @@ class _Asked:
     reference: str = "mean"
 
 
+@dataclass(frozen=True)
+class _Coverage:
+    """The coverage of the intervals or sets that come with predictions."""
+
+    interval: float | None = None
+    set: float | None = None
+
+
 def _add_routes(app: FastAPI, state: _AppState) -> None:
     registry = state.registry
 
@@ -231,9 +239,10 @@ def _add_routes(app: FastAPI, state: _AppState) -> None:
         ]
         return _json(encode({"models": rows}))
 
-    async def predict(request: Request) -> Response:
+    async def predict(request: Request, asked: Annotated[_Coverage, Depends()]) -> Response:
         responder = state.find(request.path_params.get("name"))
-        return await state.answer(request, responder, "predict", responder.predict)
+        coverage = {"interval": asked.interval, "classes": asked.set}
+        return await state.answer(request, responder, "predict", lambda body: responder.predict(body, **coverage))
 
     async def explain(
         request: Request, asked: Annotated[_Asked, Depends()], causes: Annotated[int, Query(ge=1, le=20)] = 3

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from nae import __version__
 from nae.encoding.schema import Category, Feature
+from nae.serving.doubts import doubts_parameters, doubts_schema
 from nae.serving.examples import example_row, feature_examples
 from nae.serving.limits import Limits
 from nae.serving.reasons import reasons_parameters, reasons_schema
@@ -88,6 +89,7 @@ def _model_paths(served: ServedModel, base: str, label: str, limits: Limits) -> 
     explain = _asking(f"explain{label}", "Explain rows: contributions, bounds, own effects and causes.")
     explain["parameters"] = [causes, _unit(model), *reasons_parameters(model)]
     predict = _asking(f"predict{label}", "Predict rows.")
+    predict["parameters"] = doubts_parameters(model)
     for operation, most, answer in (
         (predict, limits.max_rows, _predictions(model)),
         (explain, limits.max_explained_rows, _explanations(model)),
@@ -209,7 +211,7 @@ def _predictions(model: TableModel) -> dict[str, Any]:
     if model.classes:
         shares = {"type": "number", "minimum": 0, "maximum": 1}
         fields["probabilities"] = _list(_object(**dict.fromkeys(model.classes, shares)))
-    return _object(**fields)
+    return {"anyOf": [_object(**fields), _object(**fields, **doubts_schema(model))]}
 
 
 def _explanations(model: TableModel) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from nae.monitoring import can_compare
 from nae.serving.answers import encode, explain_rows, predict_rows
+from nae.serving.doubts import doubts_of
 from nae.serving.limits import Limits
 from nae.serving.openapi import row_schema
 from nae.serving.reasons import outcome_named, reasons_of
@@ -26,15 +27,19 @@ class Responder:
     _explained: RowReader
     watch: Watch | None = None  # of the rows that were asked for a prediction
 
-    def predict(self, body: bytes) -> tuple[bytes, int]:
-        """Return the answer and how many rows it is about."""
+    def predict(self, body: bytes, *, interval: float | None = None, classes: float | None = None) -> tuple[bytes, int]:
+        """Return the answer and how many rows it is about; with intervals or sets of a coverage, if asked for."""
         rows = self._predicted.read(body)
         model = self.served.model
-        if len(rows) == 1:  # a single record is read in a faster way
+        asks_more = interval is not None or classes is not None
+        if len(rows) == 1 and not asks_more:  # a single record is read in a faster way
             cells = model.cells({name: rows[0].get(name) for name in model.feature_names})
         else:
             cells = model.cells(self._predicted.columns(rows))
-        answer = self._answer(predict_rows(model, cells))
+        content = predict_rows(model, cells)
+        if asks_more:
+            content |= doubts_of(model, self._predicted.columns(rows), interval=interval, classes=classes)
+        answer = self._answer(content)
         if self.watch is not None:
             self.watch.add(rows)
         return answer, len(rows)
