@@ -16,7 +16,7 @@ def test_recourse_is_printed_for_one_row_and_for_all(nae: Command, folder: Path,
     code, out, err = nae(*words, "0.6:", "--row", 2, "--fixed", "town")
     assert code == 0, err
     assert out.startswith("Row 2: The probability of yes is ")
-    assert "the target: the probability of yes is at least 60 %" in out
+    assert "The target: the probability of yes is at least 60 %" in out
     found = Recourse.from_dict(
         json.loads(nae(*words, "yes", "--row", 2, "--json", "--changes", 1, "--cost", "size:2")[1])
     )
@@ -50,3 +50,11 @@ def test_what_makes_no_sense_is_refused(nae: Command, folder: Path, words: list[
     )
     assert code == 2
     assert complaint in " ".join(err.split())
+
+
+def test_a_report_says_what_would_have_to_change(nae: Command, folder: Path, tmp_path: Path) -> None:
+    words = ("report", folder / "sold.nae", folder / "homes.parquet", "-o", tmp_path / "page.html", "--max-rows", 10)
+    code, _, err = nae(*words, "--recourse", "yes", "--fixed", "town")
+    assert code == 0, err
+    assert "the model chooses yes" in (tmp_path / "page.html").read_text()
+    assert nae(*words, "--recourse", "perhaps")[0] == 2

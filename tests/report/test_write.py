@@ -349,3 +349,22 @@ def _assert_same(found: Any, expected: Any) -> None:
 def test_the_comparison_of_golden_tables_can_fail() -> None:
     with pytest.raises(AssertionError):
         _assert_same([{"a": [1.0, 2.0]}], [{"a": [1.0, 2.1]}])
+
+
+def test_a_page_says_what_would_have_to_change_in_its_rows(tmp_path: Path) -> None:
+    model, columns = explained_model(11, n_features=5, n_members=2, n_experts=4)
+    low, high = np.quantile(model.predict(columns), [0.2, 0.8])
+    page = tmp_path / "page.html"
+    write_report(model, table_of(columns), page, max_rows=8, recourse={"target": (float(high), None), "support": 0})
+    found = Page(page).content["recourse"]
+    assert found["target"] == f"the prediction is at least {high:.4g}"
+    assert 0 < len(found["rows"]) < 8
+    assert len(found["rows"]) + found["nReached"] == 8
+    ways = [way for row in found["rows"] for way in row["ways"]]
+    assert ways
+    assert all("the prediction goes from" in way for way in ways)
+    assert all(row["now"].startswith("The prediction is ") and row["proof"] for row in found["rows"])
+    write_report(model, table_of(columns), page)
+    assert "recourse" not in Page(page).content
+    with pytest.raises(ConfigError, match="Did you mean 'f1'"):
+        write_report(model, table_of(columns), page, recourse={"target": float(low), "fixed": ["f11"]})

@@ -8,6 +8,7 @@ import { buildModel, locate } from "./model.ts";
 import { NeverSection } from "./never.ts";
 import { PairSection } from "./pairs.ts";
 import type { Payload, Value } from "./payload.ts";
+import { recourseSection } from "./recourse.ts";
 import { RowSection } from "./rows.ts";
 import { State } from "./state.ts";
 import { TopSection } from "./top.ts";
@@ -18,6 +19,7 @@ const SECTIONS: [string, string][] = [
   ["what-if", "What if"],
   ["pairs", "Pairs"],
   ["rows", "Rows"],
+  ["recourse", "Change"],
   ["never", "Never"],
   ["caveats", "Caveats"],
 ];
@@ -59,7 +61,8 @@ function build(root: HTMLElement, payload: Payload): State {
   const state = new State(buildModel(payload));
   const features = new FeatureSection(state);
   const pairs = new PairSection(state);
-  const links = SECTIONS.map(([id, text]) => h("a", { href: `#${id}` }, text));
+  const sections = SECTIONS.filter(([id]) => id !== "recourse" || payload.recourse);
+  const links = sections.map(([id, text]) => h("a", { href: `#${id}` }, text));
   root.append(
     h("a", { class: "skip", href: "#what-if" }, "Skip to what if"),
     h(
@@ -77,6 +80,7 @@ function build(root: HTMLElement, payload: Payload): State {
       new WhatIfSection(state).element,
       pairs.element,
       new RowSection(state).element,
+      payload.recourse ? recourseSection(state, payload.recourse) : "",
       new NeverSection(state).element,
       new CaveatSection(state).element,
     ),

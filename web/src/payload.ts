@@ -121,6 +121,15 @@ export type Step =
   | { kind: "mix"; experts: string; n_extreme: number }
   | { kind: "clip"; lower: string; upper: string };
 
+/** What would have to change in rows of the page, in sentences. */
+export interface RecoursePayload {
+  target: string;
+  /** `row` is the position among the rows of the page. */
+  rows: { row: number; now: string; ways: string[]; proof: string }[];
+  /** How many of the rows that were looked at reach the target as they are. */
+  nReached: number;
+}
+
 export interface Payload {
   version: number;
   library: string;
@@ -143,6 +152,7 @@ export interface Payload {
   /** What a reader must know of a model that was fitted with an offset. */
   offsetNote?: string;
   rows: RowsPayload;
+  recourse?: RecoursePayload;
   /** Null when the report carries no rows. */
   density: DensityPayload | null;
   reduction: Reduction | null;

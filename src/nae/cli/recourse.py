@@ -85,7 +85,7 @@ class Wanted:
             out().print(text, soft_wrap=True)
             return
         for at, one in zip(rows, found, strict=True):
-            out().print(f"Row {at + 1}: {one.now_text}\n{one.text}\n", soft_wrap=True)
+            out().print(f"Row {at + 1}: {one.now_text} The target: {one.target}.\n{one.text}\n", soft_wrap=True)
 
     def _ways(
         self, model: TableModel, table: pa.Table, rows: Sequence[int], offset: list[str] | None
@@ -93,13 +93,13 @@ class Wanted:
         base = find_beside(table, offset, None).offset_of(table)
         if base is None:
             note_offset(model)
-        aligned, asked = align(table, model.schema), self._asked(model)
+        aligned, asked = align(table, model.schema), self.asked(model)
         return [
             model.recourse(aligned.slice(at, 1), offset=None if base is None else base[at : at + 1], **asked)
             for at in rows
         ]
 
-    def _asked(self, model: TableModel) -> dict[str, Any]:
+    def asked(self, model: TableModel) -> dict[str, Any]:
         """Return the arguments of the method."""
         costs = [split_feature(word, model.feature_names, "--cost", example="savings:2") for word in self.cost or ()]
         return {

@@ -14,6 +14,16 @@ from nae.cli.console import say
 from nae.cli.options import DataFile, ModelFile, OffsetColumns, WeightColumn, load_model
 from nae.cli.quality import read_target
 from nae.cli.reading import read_file
+from nae.cli.recourse import (
+    ChangesOption,
+    CostOption,
+    DecreasingOption,
+    FixedOption,
+    IncreasingOption,
+    LikeOption,
+    RecourseOption,
+    Wanted,
+)
 from nae.cli.splits import find_test_rows
 from nae.cli.writing import check_apart, check_folder
 from nae.tables import TableModel
@@ -34,6 +44,13 @@ def report(
     weight: WeightColumn = None,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
     max_rows: Annotated[int, typer.Option(help="Largest number of rows of the table in the page.", min=0)] = 500,
+    recourse: RecourseOption = None,
+    fixed: FixedOption = None,
+    increasing: IncreasingOption = None,
+    decreasing: DecreasingOption = None,
+    cost: CostOption = None,
+    changes: ChangesOption = 3,
+    like: LikeOption = None,
 ) -> None:
     """Write one HTML page that contains the model: shapes, what-if, pairs and rows. It needs no server.
 
@@ -59,6 +76,7 @@ def report(
             rows, row_numbers = rows.take(found), found + 1  # counted from 1, as everywhere on the command line
         where = "all rows of the table" if found is None else f"{len(found):,} rows the model was not trained on"
         say(f"measuring on {where}{beside.words}.")
+    wanted = Wanted(recourse or "", fixed, increasing, decreasing, cost, like, changes, None)
     write_report(
         tables,
         rows,
@@ -69,6 +87,7 @@ def report(
         title=title,
         max_rows=max_rows,
         row_numbers=row_numbers,
+        recourse=None if recourse is None else wanted.asked(tables),
     )
     say(f"wrote {output} ({sized(Path(output).stat().st_size)}); open it in a browser.")
 

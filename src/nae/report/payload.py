@@ -1,5 +1,6 @@
 """The content of the page as JSON values. ``web/src/payload.ts`` declares the same content for the page."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from nae.explanation.seals import find_seals
 from nae.explanation.shapes import value_order
 from nae.quality import Quality
 from nae.report.density import find_density
+from nae.report.recourse import find_recourse
 from nae.report.reduction import PageModel, Reduction
 from nae.report.rows import ReportRows
 from nae.tables.listing import list_steps
@@ -36,6 +38,7 @@ def build_payload(
     quality: Quality | None,
     title: str | None,
     max_rows: int,
+    recourse: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the whole content of a page. ``model`` is the original model, ``fitted`` the one stored in the page."""
     from nae import __version__
@@ -67,6 +70,7 @@ def build_payload(
         "quality": None if quality is None else _quality(quality),
         **_offset_note(model, rows),
         "rows": _rows(shown, rows, max_rows),
+        **({} if recourse is None else {"recourse": find_recourse(model, rows, _index(rows, max_rows), recourse)}),
         "density": _density(shown, rows, listed) if max_rows else None,
         "reduction": None if fitted.reduction is None else _reduction(fitted.reduction),
     }
@@ -204,9 +208,14 @@ def _reduction(reduction: Reduction) -> dict[str, Any]:
     }
 
 
-def _rows(model: TableModel, rows: ReportRows, max_rows: int) -> dict[str, Any]:
+def _index(rows: ReportRows, max_rows: int) -> IntArray:
+    """Return which rows stand in the page."""
     n_shown = min(max_rows, len(rows))
-    index: IntArray = np.linspace(0, len(rows) - 1, n_shown).round().astype(np.int64) if n_shown else np.arange(0)
+    return np.linspace(0, len(rows) - 1, n_shown).round().astype(np.int64) if n_shown else np.arange(0)
+
+
+def _rows(model: TableModel, rows: ReportRows, max_rows: int) -> dict[str, Any]:
+    index = _index(rows, max_rows)
     columns = [
         _texts(array[index])
         if isinstance(feature, Category)

@@ -1,7 +1,7 @@
 """Write a report: read the rows, reduce the model to the size of a page, measure it, and write one file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ def write_report(
     title: str | None = None,
     max_rows: int = 500,
     row_numbers: Sequence[int] | IntArray | None = None,
+    recourse: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write one HTML file that contains the model, explains it and lets a reader try it; return its path.
 
@@ -61,6 +62,9 @@ def write_report(
     row_numbers
         The number shown for each row of ``data``, for example its position in a file. If None, rows are counted from 1,
         as in ``nae explain --row``.
+    recourse
+        The arguments of ``recourse``, such as ``{"target": "approved", "fixed": ["age"]}``. With them, the page says
+        what would have to change in the first 20 of its rows that do not reach the target.
 
     Examples
     --------
@@ -88,6 +92,7 @@ def write_report(
         quality=_measure(table, cells, rows),
         title=title,
         max_rows=max_rows,
+        recourse=recourse,
     )
     out = Path(path)
     write_whole(out, build_page(content))

@@ -88,9 +88,8 @@ class Recourse(Serial):
 
     @property
     def now_text(self) -> str:
-        """The prediction of the row as it is, and the target, as a sentence."""
-        now = prediction_text(self.prediction, is_probability=self.is_probability)
-        return f"The {self.what} is {now}; the target: {self.target}."
+        """The prediction of the row as it is, as a sentence."""
+        return f"The {self.what} is {prediction_text(self.prediction, is_probability=self.is_probability)}."
 
     @property
     def text(self) -> str:
