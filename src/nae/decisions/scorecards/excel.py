@@ -13,7 +13,11 @@ from nae.explanation.serial import Column
 
 __all__ = ["workbook_of"]
 
-_WIDEST = 60  # characters of a column
+_WIDEST = 80  # characters of a column
+_FINE = "0.0000"
+_FORMATS = {"share": "0.0%"} | dict.fromkeys(
+    ("effect", "lower", "upper", "binning_rms", "context_rms", "rounding", "largest"), _FINE
+)
 
 
 def workbook_of(card: BinCard) -> bytes:
@@ -41,7 +45,7 @@ def _fill(sheet: Any, title: str, columns: Mapping[str, Column]) -> None:
         sheet.cell(row=1, column=at).font = styles.Font(bold=True)
         widest = max(len(str(value)) if isinstance(value, str) else 8 for value in [name, *values])
         sheet.column_dimensions[sheet.cell(row=1, column=at).column_letter].width = min(widest, _WIDEST) + 2
-        if name == "share":
-            for row in range(2, len(values) + 2):
-                sheet.cell(row=row, column=at).number_format = "0.0%"
+        for row in range(2, len(values) + 2):
+            sheet.cell(row=row, column=at).number_format = _FORMATS.get(name, "General")
+            sheet.cell(row=row, column=at).alignment = styles.Alignment(wrap_text=True, vertical="top")
     sheet.freeze_panes = "A2"
