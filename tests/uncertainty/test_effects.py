@@ -338,12 +338,13 @@ def test_the_example_of_the_page_says_what_the_page_says() -> None:
     assert np.nanmax(names["scoma"].effect_upper) > 1.9
 
 
-def test_classes_that_a_feature_separates_say_nothing() -> None:
+def test_classes_that_a_feature_separates_have_finite_effects() -> None:
     X = rows_of(0, 200, lambda x: 3 * x)[0]
     model = with_statistics(idle_model(loss="logistic"), X)
     truth = (X["curve"] > 0.5).astype(float)[:, None]
-    rows = EffectRows(model.cells(X), truth, np.zeros((200, 1)), np.ones(200))
-    assert measure_effects(model, rows).evidence is None
+    found = measure_effects(model, EffectRows(model.cells(X), truth, np.zeros((200, 1)), np.ones(200))).evidence
+    assert found.chance[0, 0] < 1e-6
+    assert 2 < np.abs(found.centre[:41, 0]).max() < 15
 
 
 @pytest.mark.parametrize("loss", ["logistic", "poisson", "gamma"])

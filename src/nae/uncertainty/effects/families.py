@@ -26,6 +26,15 @@ class Family:
         return self.link == "identity"
 
     @property
+    def precision(self) -> float:
+        """How little the effect of a node may be: one over the variance of a weak prior, where rows say nothing.
+
+        Odds or means that differ by a factor of 12 are one standard deviation. So classes that a value separates have
+        finite effects.
+        """
+        return 0.0 if self.is_linear else 0.16
+
+    @property
     def has_known_noise(self) -> bool:
         """Whether the variance of the target follows from its mean."""
         return self.link == "logit"

@@ -11,8 +11,9 @@ from nae.uncertainty.effects.squares import Sample, Squares, reweighted
 
 __all__ = ["Fit", "fit_additive"]
 
-_STEPS, _ROUNDS = 15, 12  # of reweighting; of smoothing within each
-_CLOSE = 1e-2  # a step that moves no score by more, in units of their spread, is the last one
+_STEPS, _SEARCH, _ROUNDS = 16, 8, 12  # of reweighting; of them, with a search of smoothness; within each
+_CLOSE = 1e-2  # a step that moves scores by less, in units of their size, is the last one
+_NEAR = 0.1  # the same, for the last step that is made
 _FARTHEST = 2.0  # no score moves by more in one step
 _SETTLED = 0.05  # penalties that change by less, as a logarithm, stay
 _RIDGE = 1e-8
@@ -25,7 +26,8 @@ class Fit:
     """The fitted coefficients with their covariance, and what they leave of every row."""
 
     coefficients: Array  # (column,)
-    covariance: Array  # (column, column)
+    covariance: Array  # (column, column), of what is not known about them
+    scatter: Array  # (column, column), the part of it that noise causes
     matrix: Array  # (column, column), of the rows
     freedom: Array  # (column,), effective degrees of freedom
     prior: Array  # (feature,), variance of a level before its rows are seen; 0 for numbers
@@ -53,14 +55,17 @@ def fit_additive(sample: Sample, basis: Basis, family: Family, *, start: float) 
     penalties = match = _matching(sample, squares, basis)
     n_rows = float(sample.weight.sum())
     for step in range(_STEPS):
-        found = _settled(squares, basis, penalties, most=match, n_rows=n_rows, has_known_noise=family.has_known_noise)
+        rounds = _ROUNDS if step < _SEARCH else 0  # in the end, penalties stay as they are
+        found = _settled(squares, basis, penalties, most=match, n_rows=n_rows, rounds=rounds)
         penalties = found.penalties
         if family.is_linear:
             break
         ahead = sample.columns @ found.coefficients - fitted
         lift = squares.mean - float(squares.centre @ found.coefficients)
         farthest = float(np.abs(ahead + lift).max(initial=0.0))
-        if farthest <= _CLOSE * float((fitted + ahead).std()):
+        change = np.average((ahead + lift) ** 2, weights=squares.weights)
+        size = np.average((fitted + ahead) ** 2, weights=squares.weights)
+        if change <= _CLOSE**2 * size or (step == _STEPS - 1 and change <= _NEAR**2 * size):
             break
         if step == _STEPS - 1:
             raise np.linalg.LinAlgError("The reweighted squares do not converge.")
@@ -70,31 +75,30 @@ def fit_additive(sample: Sample, basis: Basis, family: Family, *, start: float) 
     return _finished(sample, squares, basis, found)
 
 
-def _settled(
-    squares: Squares, basis: Basis, penalties: Array, *, most: Array, n_rows: float, has_known_noise: bool
-) -> _Solution:
+def _settled(squares: Squares, basis: Basis, penalties: Array, *, most: Array, n_rows: float, rounds: int) -> _Solution:
     """Return the solution at the penalties that restricted maximum likelihood asks for, or at ``most``."""
-    for _ in range(_ROUNDS):
-        found = _solve(squares, basis, penalties, n_rows=n_rows, has_known_noise=has_known_noise)
+    found = _solve(squares, basis, penalties, n_rows=n_rows)
+    for _ in range(rounds):
         asked = np.minimum(most, _likely(squares, basis, found))
-        is_settled = np.allclose(np.log(asked + 1e-300), np.log(penalties + 1e-300), rtol=0, atol=_SETTLED)
-        penalties = asked
-        if is_settled:
+        if np.allclose(np.log(asked + 1e-300), np.log(penalties + 1e-300), rtol=0, atol=_SETTLED):
             break
+        penalties = asked
+        found = _solve(squares, basis, penalties, n_rows=n_rows)
     return found
 
 
-def _solve(squares: Squares, basis: Basis, penalties: Array, *, n_rows: float, has_known_noise: bool) -> _Solution:
-    inverse = np.linalg.inv(squares.matrix + _penalty(basis, penalties, squares.matrix))
+def _solve(squares: Squares, basis: Basis, penalties: Array, *, n_rows: float) -> _Solution:
+    inverse = np.linalg.inv(squares.matrix + _penalty(squares, basis, penalties))
     coefficients = inverse @ squares.vector
     freedom = np.einsum("ij,ji->i", inverse, squares.matrix)
     n_left = max(n_rows - 1 - float(freedom.sum()), 1.0)
-    noise = 1.0 if has_known_noise else max(squares.rest(coefficients), 1e-12 * squares.total) / n_left
+    noise = 1.0 if squares.has_known_noise else max(squares.rest(coefficients), 1e-12 * squares.total) / n_left
     return _Solution(penalties, coefficients, inverse, freedom, noise, n_left)
 
 
-def _penalty(basis: Basis, penalties: Array, matrix: Array) -> Array:
-    found = _RIDGE * (np.trace(matrix) / len(matrix) + 1e-300) * np.eye(len(matrix))
+def _penalty(squares: Squares, basis: Basis, penalties: Array) -> Array:
+    size = len(squares.matrix)
+    found = (_RIDGE * (np.trace(squares.matrix) / size + 1e-300) + squares.precision) * np.eye(size)
     for part, curve, penalty in zip(basis.parts, basis.curves, penalties, strict=True):
         found[part, part] += penalty * curve.penalty
     return np.asarray(found)
@@ -145,11 +149,13 @@ def _finished(sample: Sample, squares: Squares, basis: Basis, found: _Solution) 
     crossed = np.outer(beside, centre)
     noise = scaled.T @ sample.columns - crossed - crossed.T + jolts.sum() * np.outer(centre, centre)
     likely = np.maximum(_likely(squares, basis, found), found.penalties)  # of a truth this smooth, less is hidden
-    hidden = found.noise * _penalty(basis, found.penalties**2 / np.maximum(likely, 1e-300), squares.matrix)
+    hidden = found.noise * _penalty(squares, basis, found.penalties**2 / np.maximum(likely, 1e-300))
+    scatter = found.inverse @ (noise * (n_rows / found.n_left)) @ found.inverse
     has_levels = np.array([curve.has_levels for curve in basis.curves])
     return Fit(
         coefficients=found.coefficients,
-        covariance=found.inverse @ (noise * (n_rows / found.n_left) + hidden) @ found.inverse,
+        covariance=scatter + found.inverse @ hidden @ found.inverse,
+        scatter=scatter,
         matrix=squares.matrix,
         freedom=found.freedom,
         prior=np.where(has_levels, found.noise / np.maximum(found.penalties, 1e-300), 0.0),

@@ -39,6 +39,8 @@ class Squares:
     matrix: Array  # (column, column)
     vector: Array  # (column,)
     total: float  # the weighted squares of the goal
+    precision: float  # of the weak prior of every column
+    has_known_noise: bool
 
     def rest(self, coefficients: Array) -> float:
         """Return the weighted squares that coefficients leave."""
@@ -66,4 +68,6 @@ def reweighted(sample: Sample, family: Family, *, fitted: Array, base: float) ->
         matrix=scaled.T @ sample.columns - total * np.outer(centre, centre),
         vector=scaled.T @ (goal - mean),
         total=float(weights @ (goal - mean) ** 2),
+        precision=family.precision,
+        has_known_noise=family.has_known_noise,
     )

@@ -14,24 +14,30 @@ __all__ = ["chance_of_curves", "chance_of_products"]
 _MOST_ROWS = 10_000  # on which products are tested
 _MOST_PARTNERS = 20
 _SHAPES = 3  # of a feature, in its products
-_LEAST = 1e-9  # of a direction, beside the largest
+_LEAST, _KNOWN = 1e-9, 1e-6  # of a direction, beside the largest; in smaller ones there is nothing but rounding
 
 
 def chance_of_curves(basis: Basis, fit: Fit, *, is_exact: bool) -> Array:
     """Return, for every feature, the chance of a curve as large as its own if there were none (a Wald test).
 
-    ``is_exact`` says whether the noise is known; otherwise it is estimated, too.
+    All directions of the curve count, each beside its standard error. In directions that smoothing or other features
+    hide, noise is smaller than the error, so the sum is that of weighted squares; Satterthwaite's approximation says
+    how large it is by chance. ``is_exact`` says whether the noise is known; otherwise it is estimated, too.
     """
     found = np.ones(len(basis.curves))
     for i, part in enumerate(basis.parts):
         turn = _root(fit.matrix[part, part])
         sizes, directions = np.linalg.eigh(turn @ fit.covariance[part, part] @ turn)
-        sizes, directions = sizes[::-1], directions[:, ::-1]
-        if not len(sizes) or not sizes[0] > 0:
+        is_there = sizes > _KNOWN * max(float(sizes[-1:].sum()), 1e-300)
+        if not is_there.any():
             continue
-        rank = min(max(1, round(float(fit.freedom[part].sum()))), int((sizes > _LEAST * sizes[0]).sum()))
-        along = directions[:, :rank].T @ (turn @ fit.coefficients[part])
-        found[i] = _chance(float(np.sum(along**2 / sizes[:rank])), rank, np.inf if is_exact else fit.n_left)
+        scaled = (directions[:, is_there] / np.sqrt(sizes[is_there])).T @ turn
+        statistic = float(np.sum((scaled @ fit.coefficients[part]) ** 2))
+        weights = np.maximum(np.linalg.eigvalsh(scaled @ fit.scatter[part, part] @ scaled.T), 0.0)
+        if weights.sum() > 0:
+            rank = float(weights.sum() ** 2 / np.sum(weights**2))
+            unit = float(np.sum(weights**2) / weights.sum())
+            found[i] = _chance(statistic / unit, rank, np.inf if is_exact else fit.n_left)
     return found
 
 
@@ -114,7 +120,7 @@ def _widest(matrix: Array) -> Array:
     return np.asarray(directions[:, kept[sizes[kept] > 1e-6 * max(float(sizes[-1:].sum()), 1e-300)]])
 
 
-def _chance(statistic: float, rank: int, n_left: float) -> float:
+def _chance(statistic: float, rank: float, n_left: float) -> float:
     from scipy.special import chdtrc, fdtrc  # scipy.stats, which has them too, takes a second to load
 
     return float(chdtrc(rank, statistic) if np.isinf(n_left) else fdtrc(rank, n_left, statistic / rank))
