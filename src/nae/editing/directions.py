@@ -18,9 +18,10 @@ import numpy as np
 
 from nae._typing import Array, IntArray
 from nae.editing.isolating import mean_contribution, ungated
-from nae.editing.ordering import are_apart, expert_order, in_order, isotonic, pooled
+from nae.editing.ordering import are_apart, expert_order, in_order, pooled
 from nae.editing.part import Part
 from nae.tables.gates import GateTables
+from nae.tables.isotonic import isotonic
 from nae.tables.model import TableModel
 
 __all__ = ["DIRECTIONS", "can_interact", "monotone_alone", "monotone_together"]
