@@ -1,5 +1,6 @@
 """Categories whose levels have an order can be monotone."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_a_category_without_an_order_cannot_be_certified() -> None:
 
 
 def test_a_planted_fall_between_levels_is_found() -> None:
-    model = fit(X, {"grade": LEVELS}).model_
+    model = replace(fit(X, {"grade": LEVELS}).model_, clamps=None)  # clamps of a level may hide its fall
     model.experts[model.schema.slots(0).start + 2] -= 100  # the third level
     found = model.certify(monotone={"grade": "+"}).certificates[0]
     assert found.verdict == "refuted"

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from nae.network import Forms
 from nae.network.forms import positive
+from nae.tables.isotonic import isotonic
 
 N_SLOTS, N_EXPERTS, N_OUTPUTS, N_MEMBERS = 7, 3, 2, 2
 N_ORDERED = 5
@@ -135,6 +136,20 @@ def test_raw_numbers_of_a_start_come_back_as_the_start(given: dict[str, Any]) ->
     start[0] = 0.4 * (PLACES**2)[:, None, None]  # convex, and below every cap
     raw = np.repeat(forms.to_raw(start)[0][:, None], N_EXPERTS, axis=1)
     np.testing.assert_allclose(forms.shape_experts(0, raw)[:, 0], start[0], atol=1e-6)
+
+
+@settings(max_examples=30)
+@given(start=arrays(np.float64, (N_SLOTS, N_OUTPUTS, N_MEMBERS), elements=st.floats(-5, 5)), way=SIGN)
+def test_a_start_that_falls_where_it_must_rise_comes_back_as_the_nearest_one_that_never_falls(
+    start: np.ndarray, way: int
+) -> None:
+    forms = replace(forms_of(rises=way), sharpness=1e-9)
+    raw = forms.to_raw(np.stack([start, start]))
+    shaped = forms.shape_experts(0, np.repeat(raw[0][:, None], N_EXPERTS, axis=1))[:, 0]
+    wanted = way * isotonic(way * start[:N_ORDERED], np.ones(N_ORDERED))
+    np.testing.assert_allclose(shaped[:N_ORDERED], wanted, atol=1e-6)
+    np.testing.assert_array_equal(shaped[N_ORDERED:], start[N_ORDERED:])
+    np.testing.assert_array_equal(raw[1], start)
 
 
 def test_the_corner_is_soft_and_positive() -> None:

@@ -119,6 +119,15 @@ def test_gates_begin_normal_with_xaviers_deviation(gate: str, fan: int) -> None:
         assert not arrays["gate.mix_bias"].any()
 
 
+def test_curves_of_one_direction_begin_nearly_flat() -> None:
+    free = drawn()
+    schema = Schema(tuple(Number(name, np.arange(5.0)) for name in "abc"))
+    forms = replace(draw_forms(free, schema, seed=0), rises=np.array([1, -1, 0]))
+    kept = drawn(forms=forms)
+    wanted = free.arrays["expert_weight"] * np.reshape([0.1, 0.1, 1.0], (3, 1, 1, 1, 1))
+    np.testing.assert_allclose(kept.arrays["expert_weight"], wanted)
+
+
 def test_features_that_never_vary_are_not_live() -> None:
     assert drawn().is_live.tolist() == [True] * 3
     assert drawn(constant=np.array([False, True, False])).is_live.tolist() == [True, False, True]

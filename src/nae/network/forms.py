@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nae._typing import Array, BoolArray, IntArray
+from nae.tables.isotonic import isotonic
 
 __all__ = ["Forms", "positive"]
 
@@ -139,6 +140,8 @@ class Forms:
             if self.bends[i] and n > 1:
                 widths = np.diff(self.places[i, :n]).reshape(-1, 1, 1)
                 raw[i, :n] = _anchored(raw[i, n // 2], np.diff(raw[i, :n], axis=0) / (widths * (n - 1)))
+            elif self.rises[i] and n > 1:  # raw steps of the wrong sign would not learn
+                raw[i, :n] = self.rises[i] * isotonic(self.rises[i] * raw[i, :n], np.ones(n))
         return raw
 
     def _bend(self, feature: int, experts: Array) -> Array:

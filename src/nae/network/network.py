@@ -41,6 +41,7 @@ NOISY = ("gumbel",)
 """Routings that draw random numbers in training."""
 
 _LEAST_VARIANCE = 1e-5  # is added to a variance before it divides
+_QUIET = 0.1  # of the usual weights, for experts of one direction: their steps add up, those of random weights, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +210,8 @@ def draw_network(
     }
     drawn_gate = gate.draw(random, **sizes, hidden_dim=width, rank=config.gate_rank)
     drawn |= {f"gate.{name}": array for name, array in drawn_gate.items()}
+    if forms is not None:
+        drawn["expert_weight"][forms.rises != 0] *= _QUIET
     is_live = np.ones(n_features, dtype=bool) if constant is None else ~constant
     made = Network(
         config, inputs.astype(dtype), n_outputs, is_live, int(random.integers(2**62)), drawn, forms, roughness
