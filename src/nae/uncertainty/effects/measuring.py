@@ -20,6 +20,7 @@ from nae.uncertainty.effects.testing import chance_of_curves, chance_of_products
 __all__ = ["EffectRows", "measure_effects"]
 
 _MOST_ROWS = 50_000
+_MOST_NUMBERS = 12_000_000  # in the columns of the rows
 _MOST_COLUMNS = 900
 _MOST_CLASSES = 12
 _LARGEST = 1e300
@@ -58,15 +59,13 @@ def measure_effects(model: TableModel, rows: EffectRows) -> TableModel:
     """
     family = family_of(model.training.loss, model.training.tweedie_power)
     has_classes = len(model.classes) > 2
-    some = np.flatnonzero(rows.weight > 0)
-    some = some[:: -(-len(some) * (model.n_outputs if has_classes else 1) // _MOST_ROWS) or 1]
-    if family is None or model.statistics is None or len(model.classes) > _MOST_CLASSES or not len(some):
+    if family is None or model.statistics is None or len(model.classes) > _MOST_CLASSES or not len(rows):
         return model
     if has_classes and rows.offset.any():
         return model
-    rows = rows.take(some)
     basis = make_basis(model.schema, model.statistics.weight.astype(np.float64))
     n_columns = sum(curve.table.shape[1] for curve in basis.curves)
+    rows = _thinned(rows, min(_MOST_ROWS, _MOST_NUMBERS // n_columns) // (model.n_outputs if has_classes else 1))
     if n_columns > _MOST_COLUMNS or len(rows) < _ROWS_PER_COLUMN * n_columns:
         return model
     found = _evidence(model, basis, rows, family)
@@ -74,6 +73,12 @@ def measure_effects(model: TableModel, rows: EffectRows) -> TableModel:
         found = replace(found, centre=np.zeros_like(found.centre), error=np.zeros_like(found.error))
     is_known = all(np.isfinite(array).all() and np.abs(array).max() < _LARGEST for array in found.to_arrays().values())
     return replace(model, evidence=found) if is_known else model
+
+
+def _thinned(rows: EffectRows, most: int) -> EffectRows:
+    """Return the rows that count, or evenly spaced ones of them if there are more than ``most``."""
+    some = np.flatnonzero(rows.weight > 0)
+    return rows.take(some[:: -(-len(some) // max(most, 1)) or 1])
 
 
 @np.errstate(all="ignore")  # what overflows is left out

@@ -12,7 +12,7 @@ from nae.uncertainty.effects.squares import Sample
 __all__ = ["chance_of_curves", "chance_of_products"]
 
 _MOST_ROWS = 10_000  # on which products are tested
-_MOST_PARTNERS = 20
+_MOST_PARTNERS, _LEAST_PARTNERS, _MOST_PAIRS = 20, 4, 1200
 _SHAPES = 3  # of a feature, in its products
 _LEAST, _KNOWN = 1e-9, 1e-6  # of a direction, beside the largest; in smaller ones there is nothing but rounding
 
@@ -55,7 +55,8 @@ def chance_of_products(sample: Sample, basis: Basis, fit: Fit) -> Array:
     n_features = len(basis.curves)
     if n_features < 2:
         return np.ones(n_features)
-    partners = np.argsort(-sample.shown.std(axis=0), kind="stable")[: _MOST_PARTNERS + 1]
+    n_partners = int(np.clip(_MOST_PAIRS // n_features, _LEAST_PARTNERS, _MOST_PARTNERS))
+    partners = np.argsort(-sample.shown.std(axis=0), kind="stable")[: n_partners + 1]
     rows = _Rows.of(sample, basis, fit, slice(None, None, -(-len(sample.weight) // _MOST_ROWS)))
     found, counted = np.ones((n_features, n_features)), np.zeros((n_features, n_features), dtype=bool)
     for i in range(n_features):
