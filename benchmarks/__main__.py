@@ -21,6 +21,7 @@ COMMANDS = {
     "guarantees": "benchmarks.guarantees.command",
     "effects": "benchmarks.effects.command",
     "decisions": "benchmarks.decisions",
+    "intervals": "benchmarks.intervals.command",
 }
 
 

@@ -19,7 +19,7 @@ from benchmarks.models.protocol import Budget, Fitted
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CatBoost", "LightGBM", "XGBoost", "category_names", "with_missing_as_text"]
+__all__ = ["CatBoost", "LightGBM", "XGBoost", "as_categories", "category_names", "with_missing_as_text"]
 
 LEARNING_RATE = 0.03
 PATIENCE = 100
@@ -50,7 +50,7 @@ class XGBoost:
         }
         kind = XGBRegressor if split.dataset.task == "regression" else XGBClassifier
         make = partial(kind, **{**settings, **self.settings})
-        prepare = _as_categories(split.train.X)
+        prepare = as_categories(split.train.X)
         model = make(n_estimators=budget.n_trees, early_stopping_rounds=PATIENCE)
         model.fit(
             prepare(split.train.X),
@@ -92,7 +92,7 @@ class LightGBM:
         }
         kind = lightgbm.LGBMRegressor if split.dataset.task == "regression" else lightgbm.LGBMClassifier
         make = partial(kind, **{**settings, **self.settings})
-        prepare = _as_categories(split.train.X)
+        prepare = as_categories(split.train.X)
         model = make(n_estimators=budget.n_trees).fit(
             prepare(split.train.X),
             split.train.y,
@@ -155,7 +155,7 @@ def _listed(weight: NDArray[Any] | None) -> list[NDArray[Any]] | None:
     return None if weight is None else [weight]
 
 
-def _as_categories(train: "pd.DataFrame") -> Callable[["pd.DataFrame"], Any]:
+def as_categories(train: "pd.DataFrame") -> Callable[["pd.DataFrame"], Any]:
     """Return a function that turns text into categories. A level that does not occur in training becomes missing.
 
     XGBoost and LightGBM do not accept names with brackets, so columns are named by their numbers.
