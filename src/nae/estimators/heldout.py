@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from nae._typing import Array, BoolArray
+from nae._typing import AnyArray, Array, BoolArray
+from nae.encoding import Cells
 from nae.estimators.fitting import Fitted
 from nae.estimators.prepared import Prepared
 from nae.tables.members import some_members
@@ -10,6 +11,7 @@ from nae.tables.model import TableModel
 from nae.training import TrainingRows
 from nae.training.assemble import unpadded
 from nae.training.data import own_folds
+from nae.training.workers import ALONE, Workers
 from nae.uncertainty import MemberScores, Outcomes, remember_residuals
 
 __all__ = ["outcomes_of", "remember_held_out"]
@@ -17,7 +19,7 @@ __all__ = ["outcomes_of", "remember_held_out"]
 _MOST_ROWS = 2000  # whose scores by every member are compared
 
 
-def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared) -> TableModel:
+def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared, *, workers: Workers = ALONE) -> TableModel:
     """Return the same model with the residuals of the rows that its members held out; without, if there are none."""
     settings = prepared.settings
     n_members = settings.network.n_members
@@ -26,14 +28,43 @@ def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared) -> 
     if rows is None or rows.fold is None or prepared.validation is not None or not is_fresh:
         return model
     holds = rows.fold[:, None] == own_folds(n_members, settings.n_folds)
+    own = _predicted(model, fitted, prepared, rows, holds)
+    return remember_residuals(model, *_joined(workers.gather(own)))
+
+
+def _predicted(
+    model: TableModel, fitted: Fitted, prepared: Prepared, rows: TrainingRows, holds: BoolArray
+) -> dict[str, AnyArray]:
+    """Return held-out rows with what members say of them, as arrays that travel between workers."""
     compared = np.arange(0, 0 if model.classes else len(rows), -(-len(rows) // _MOST_ROWS))
     is_wanted = holds.copy()
     is_wanted[compared] = True
     score = _score(model, fitted.intercepts, rows, is_wanted)
     held = np.where(holds[:, None], score, 0.0).sum(axis=-1) / holds.sum(axis=1, keepdims=True)
-    by_member = score[compared] + _offset(rows.take(compared), prepared)[..., None]
-    members = MemberScores(compared, by_member, ~holds[compared], float(holds.sum(axis=1).mean()))
-    return remember_residuals(model, outcomes_of(model, rows, held, prepared), members)
+    known = outcomes_of(model, rows, held, prepared)
+    return {
+        "slot": known.cells.slot,
+        "fraction": known.cells.fraction,
+        "score": known.score,
+        "truth": known.truth,
+        "weight": known.weight,
+        "fold": known.folds,
+        "n_held": holds.sum(axis=1),
+        "compared": compared,
+        "by_member": score[compared] + _offset(rows.take(compared), prepared)[..., None],
+        "has_learned": ~holds[compared],
+    }
+
+
+def _joined(parts: list[dict[str, AnyArray]]) -> tuple[Outcomes, MemberScores]:
+    """Return the rows of all workers."""
+    begins = np.cumsum([0, *(len(part["weight"]) for part in parts[:-1])])
+    moved = [part | {"compared": part["compared"] + begin} for part, begin in zip(parts, begins, strict=True)]
+    whole = {name: np.concatenate([part[name] for part in moved]) for name in parts[0]}
+    cells = Cells(whole["slot"], whole["fraction"])
+    rows = Outcomes(cells, whole["score"], whole["truth"], whole["weight"], whole["fold"])
+    n_held = float(whole["n_held"].mean())
+    return rows, MemberScores(whole["compared"], whole["by_member"], whole["has_learned"], n_held)
 
 
 def _score(model: TableModel, intercepts: Array, rows: TrainingRows, is_wanted: BoolArray) -> Array:

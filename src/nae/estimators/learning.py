@@ -81,7 +81,8 @@ def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
             fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
         )
         summarised = replace(balanced, training=_summarise(given, prepared, replace(fitted, model=balanced)))
-        model = remember_evidence(remember_held_out(summarised, fitted, prepared), prepared)
+        doubtful = remember_held_out(summarised, fitted, prepared, workers=run.workers)
+        model = remember_evidence(doubtful, prepared)
     return Learned(
         model.for_class(task.positive) if task.positive else model,
         fitted.history,
