@@ -1,8 +1,11 @@
 """Prediction intervals hold the share of new rows that they state, on estimators and on files."""
 
 import itertools
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,3 +119,18 @@ def test_what_cannot_be_told_is_refused(regressor: NAERegressor) -> None:
         regressor.predict_interval(X, calibrate_on=(X, y))
     with pytest.raises(UserError, match=r"predict_set needs a classifier; .* Use predict_interval"):
         regressor.predict_set(X)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NAE_DATA" not in os.environ, reason="NAE_DATA does not name the folder with the tables")
+def test_the_example_of_the_page_says_what_the_page_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "decisions_with_models.md").read_text()
+    section = page.partition("## How sure")[2].partition("\n## ")[0]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
+        exec(compile(block, "page", "exec"), names)  # noqa: S102
+    assert abs(share_within(names["found"], names["truth"]) - 0.9) < 0.02
+    assert names["model"].interval_model.curves[0].feature == "(score)"
+    is_in = [own in one for own, one in zip(names["y"][5000:], names["sets"].sets, strict=True)]
+    assert abs(np.mean(is_in) - 0.9) < 0.02
