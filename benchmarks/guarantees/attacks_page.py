@@ -58,13 +58,21 @@ def _cell(results: _Results, name: str, cell: Callable[[Mapping[str, Any]], str]
 def _counts(results: _Results) -> str:
     """Return how often the models were attacked."""
     labels = {each.name: each.label for each in SUBJECTS}
-    by_count: dict[str, list[str]] = {}
+    by_count: dict[str, dict[str, list[str]]] = {}
     for one in results.values():
         count = sum(each["n_attacks"] for each in one["found"])
         if count:
-            by_count.setdefault(f"{count / 1e6:.1f} million", []).append(labels[one["subject"]])
-    parts = [f"{count} ({'; '.join(dict.fromkeys(found))})" for count, found in sorted(by_count.items())]
-    return f"Attacks on each model: {', '.join(parts)}."
+            by_count.setdefault(f"{count / 1e6:.1f} million", {}).setdefault(_case(one), []).append(
+                labels[one["subject"]]
+            )
+    usual = max(by_count, key=lambda count: sum(map(len, by_count[count].values())), default="0")
+    others = [
+        f"{count} on {case} ({', '.join(models)})"
+        for count, cases in sorted(by_count.items())
+        for case, models in cases.items()
+        if count != usual
+    ]
+    return f"Attacks on each model: {'; '.join([usual, *others])}."
 
 
 def _rate(one: Mapping[str, Any]) -> str:

@@ -37,7 +37,7 @@ def render_tightness(folder: Path) -> str:
 
 def _row(dataset: Dataset, one: Mapping[str, Any]) -> list[str]:
     scores = [_score(dataset, one[kind]["score"]) for kind in ("experts", "data")]
-    change = f"{_gain(one):.1g} ± {one['noise']:.1g}"
+    change = f"{_gain(one):.2g} ± {one['noise']:.2g}"
     return [f"{dataset.label}, {dataset.metric.label}", *_bounds(one), *scores, change]
 
 
@@ -69,10 +69,17 @@ def _gain(one: Mapping[str, Any]) -> float:
     return -change if dataset_named(one["table"]).metric.is_lower_better else change
 
 
+def _loss(one: Mapping[str, Any]) -> str:
+    """Return the table, and by which share of the error the score is worse."""
+    dataset = dataset_named(one["table"])
+    share = -_gain(one) / dataset.metric.error(one["experts"]["score"])
+    return f"{dataset.label} (by {100 * share:.1g} % of the error)"
+
+
 def _verdict(results: Sequence[Mapping[str, Any]]) -> str:
     experts, data = _median_tightness(results)
     ratio = median(one["data"]["tightness"] / one["experts"]["tightness"] for one in results)
-    worse = [dataset_named(one["table"]).label for one in results if _gain(one) < -2 * one["noise"]]
+    worse = [_loss(one) for one in results if _gain(one) < -2 * one["noise"]]
     scores = f"worse by more than two standard errors on {', '.join(worse)}" if worse else "nowhere clearly worse"
     return (
         f"On {counted(len(results), 'table')}, the median tightness is {data / experts:.2f} times that of the experts' "
