@@ -191,6 +191,14 @@ class ClassParameters(Table):
         the same total weight. ``predict`` uses them, too. Probabilities do not follow them: a rare class stays rare.
         ``class_weight_`` says how to get the weighted probabilities.""",
     ] = None
+    calibrate: Annotated[
+        Any,
+        "False, True or 'auto'",
+        """Whether the score is multiplied by the slope under which the rows that members held out lose least, so that
+        probabilities are neither too extreme nor too cautious. Contributions and bounds are multiplied, too. 'auto'
+        keeps the slope only where it improves the log loss of held-out rows by more than its standard error. By default
+        it is left out: on the tables of the suite, probabilities are calibrated already.""",
+    ] = False
     positive_class: Annotated[
         Any,
         "label or None",

@@ -10,7 +10,7 @@ from nae._typing import Array
 from nae.errors import ConfigError, UserError
 from nae.quality import Reliability
 from nae.quality.curves import _curve
-from nae.quality.slopes import fit_slope
+from nae.quality.slopes import fit_slope, fit_temperature
 
 
 def drawn(random: np.random.Generator, n_rows: int, *, slope: float = 1.0, shift: float = 0.0) -> tuple[Array, Array]:
@@ -104,3 +104,19 @@ def test_a_classifier_is_asked_by_class() -> None:
         quality.reliability(model, X, y, n_bins=0)
     with pytest.raises(UserError, match="this model predicts numbers"):
         quality.reliability(NAERegressor(**few).fit(X, X[:, 0]), X, X[:, 0])
+
+
+def test_the_temperature_has_the_smallest_loss() -> None:
+    random = np.random.default_rng(7)
+    score, base = random.normal(size=(2000, 4)), random.normal(size=(1, 4))
+    chance = np.exp(0.7 * score + base)
+    chance /= chance.sum(axis=1, keepdims=True)
+    codes = (random.uniform(size=2000)[:, None] > np.cumsum(chance, axis=1)).sum(axis=1).clip(0, 3)
+
+    def loss(slope: float) -> float:
+        logits = slope * score + base
+        return float((np.logaddexp.reduce(logits, axis=1) - logits[np.arange(2000), codes]).sum())
+
+    slope = fit_temperature(score, codes, np.ones(2000), base=base)
+    assert slope == pytest.approx(0.7, abs=0.1)
+    assert loss(slope) < min(loss(slope - 0.01), loss(slope + 0.01))

@@ -68,12 +68,14 @@ class NAEClassifier(ClassifierMixin, NAEEstimator):  # type: ignore[misc]
     classes_: AnyArray
 
     class_weight: Any
+    calibrate: Any
     positive_class: Any
 
     def __init__(
         self,
         *,
         class_weight: Any = None,
+        calibrate: Any = False,
         positive_class: Any = None,
         additivity: float | Literal["auto"] | None = None,
         variant: Variant = "nae",

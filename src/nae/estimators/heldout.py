@@ -1,8 +1,10 @@
 """The out-of-fold predictions of a fit: every row is predicted by the members that held it out."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from nae._typing import AnyArray, Array, BoolArray
+from nae._typing import AnyArray, Array, BoolArray, IntArray
 from nae.encoding import Cells
 from nae.estimators.fitting import Fitted
 from nae.estimators.prepared import Prepared
@@ -14,22 +16,66 @@ from nae.training.data import own_folds
 from nae.training.workers import ALONE, Workers
 from nae.uncertainty import MemberScores, Outcomes, remember_residuals
 
-__all__ = ["outcomes_of", "remember_held_out"]
+__all__ = ["HeldOut", "held_out", "outcomes_of", "remember_held_out"]
 
 _MOST_ROWS = 2000  # whose scores by every member are compared
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows that members held out of their training, with the scores of these members."""
+
+    score: Array  # (B, O), the mean over the members that held the row out, without offset
+    offset: Array  # (B, O)
+    truth: Array  # (B, O) numbers, or (B, 1) positions among the classes
+    weight: Array  # (B,), without class weights
+    fold: IntArray  # (B,)
+
+
 def remember_held_out(model: TableModel, fitted: Fitted, prepared: Prepared, *, workers: Workers = ALONE) -> TableModel:
     """Return the same model with the residuals of the rows that its members held out; without, if there are none."""
+    rows = _held_out_rows(prepared)
+    if rows is None:
+        return model
+    own = _predicted(model, fitted, prepared, rows, _holds(rows, prepared))
+    return remember_residuals(model, *_joined(workers.gather(own)))
+
+
+def held_out(model: TableModel, fitted: Fitted, prepared: Prepared, *, workers: Workers = ALONE) -> HeldOut | None:
+    """Return the rows that members held out, those of all workers; None if there are none."""
+    rows = _held_out_rows(prepared)
+    if rows is None:
+        return None
+    holds = _holds(rows, prepared)
+    score = _mean_of(_score(model, fitted.intercepts, rows, holds), holds)
+    known = outcomes_of(model, rows, score, prepared)
+    offset = np.broadcast_to(_offset(rows, prepared), score.shape)
+    own = {"score": score, "offset": offset, "truth": known.truth, "weight": known.weight, "fold": rows.fold}
+    parts = workers.gather(own)
+    return HeldOut(**{name: np.concatenate([part[name] for part in parts]) for name in own})
+
+
+def _held_out_rows(prepared: Prepared) -> TrainingRows | None:
+    """Return the training rows if members held out folds of them, and the fit does not go on with another one."""
     settings = prepared.settings
-    n_members = settings.network.n_members
-    rows = None if settings.n_folds is None else prepared.source.held_out(n_members)
+    rows = None if settings.n_folds is None else prepared.source.held_out(settings.network.n_members)
     is_fresh = prepared.state is None and bool(prepared.task.scale.spread.all())
     if rows is None or rows.fold is None or prepared.validation is not None or not is_fresh:
-        return model
-    holds = rows.fold[:, None] == own_folds(n_members, settings.n_folds)
-    own = _predicted(model, fitted, prepared, rows, holds)
-    return remember_residuals(model, *_joined(workers.gather(own)))
+        return None
+    return rows
+
+
+def _holds(rows: TrainingRows, prepared: Prepared) -> BoolArray:
+    """Return whether a member held a row out, (B, M)."""
+    settings = prepared.settings
+    own = own_folds(settings.network.n_members, settings.n_folds)
+    return np.asarray(np.asarray(rows.fold)[:, None] == own)
+
+
+def _mean_of(score: Array, holds: BoolArray) -> Array:
+    """Return the mean score of the members that held a row out, (B, O), from those of all members, (B, O, M)."""
+    total = np.where(holds[:, None], score, 0.0).sum(axis=-1)
+    return np.asarray(total / holds.sum(axis=1, keepdims=True))
 
 
 def _predicted(
@@ -40,8 +86,7 @@ def _predicted(
     is_wanted = holds.copy()
     is_wanted[compared] = True
     score = _score(model, fitted.intercepts, rows, is_wanted)
-    held = np.where(holds[:, None], score, 0.0).sum(axis=-1) / holds.sum(axis=1, keepdims=True)
-    known = outcomes_of(model, rows, held, prepared)
+    known = outcomes_of(model, rows, _mean_of(score, holds), prepared)
     return {
         "slot": known.cells.slot,
         "fraction": known.cells.fraction,

@@ -9,6 +9,7 @@ from nae._typing import AnyArray
 from nae._warnings import warn
 from nae.engines import halve_batch_until_it_fits
 from nae.errors import ConfigError, DataError
+from nae.estimators.calibrating import calibrated
 from nae.estimators.evidence import remember_evidence
 from nae.estimators.fitting import Fitted, Run, fit_model
 from nae.estimators.given import Given, State
@@ -77,10 +78,14 @@ def _learn(given: Given, prepared: Prepared, run: Run, train: Train) -> Learned:
     task, parameters = prepared.task, given.parameters
     fitted, path, smoothness = _train(prepared, run, train, parameters)
     with one_blas_thread(), working_threads(read_threads(run.n_jobs)):
-        balanced = balance(
-            fitted.model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
-        )
-        summarised = replace(balanced, training=_summarise(given, prepared, replace(fitted, model=balanced)))
+
+        def balanced(model: TableModel) -> TableModel:
+            return balance(
+                model, prepared.sources, task.loss, task.scale, class_weight=task.class_weight, workers=run.workers
+            )
+
+        fitted = calibrated(replace(fitted, model=balanced(fitted.model)), prepared, balanced, workers=run.workers)
+        summarised = replace(fitted.model, training=_summarise(given, prepared, fitted))
         doubtful = remember_held_out(summarised, fitted, prepared, workers=run.workers)
         model = remember_evidence(doubtful, prepared)
     return Learned(
@@ -159,6 +164,7 @@ def _summarise(given: Given, prepared: Prepared, fitted: Fitted) -> TrainingSumm
         n_bad_rows=origin.n_bad_rows,
         n_unknown_rows=origin.n_unknown_rows,
         intercept_shift=fitted.model.training.intercept_shift,
+        calibration=fitted.model.training.calibration,
         additivity=_check_dial(fitted.model, asked) if isinstance(asked, float) else None,
     )
 

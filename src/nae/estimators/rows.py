@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -80,6 +80,8 @@ class Task:
     class_weight: Array | None = None  # (class,), factors of the rows' weights in training
     positive: str = ""
     """The class that the score of a two-class model speaks for. Training itself always learns the second class."""
+    calibrate: bool | Literal["auto"] = False
+    """Whether the score is calibrated on the rows that members hold out."""
     begin: Array | None = None
     """Where the score of training begins, (output,). If None, at zero."""
 

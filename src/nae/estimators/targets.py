@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -177,9 +177,20 @@ class ClassTarget(Target):
         if len(names) == 2:
             centre = np.array([np.log(prior[1]) - np.log(prior[0])])
             scale = Scale(centre, np.ones(1))
-            return Task(make_loss("logistic"), scale, (names[1],), names, labels, each, self._positive(labels))
-        centre = np.log(prior) - np.log(prior).mean()
-        return Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names, labels, each)
+            found = Task(make_loss("logistic"), scale, (names[1],), names, labels, each, self._positive(labels))
+        else:
+            centre = np.log(prior) - np.log(prior).mean()
+            found = Task(make_loss("cross-entropy"), Scale(centre, np.ones(len(names))), names, names, labels, each)
+        return replace(found, calibrate=self._calibrate())
+
+    def _calibrate(self) -> bool | Literal["auto"]:
+        """Return whether the score is calibrated."""
+        given = self.given.calibrate
+        if isinstance(given, (bool, np.bool_)):
+            return bool(given)
+        if isinstance(given, str) and given == "auto":
+            return "auto"
+        raise ConfigError(f"calibrate must be False, True or 'auto'; got {given!r}.")
 
     def _positive(self, classes: AnyArray) -> str:
         """Return the name of the class, of two, that the model shall speak for."""

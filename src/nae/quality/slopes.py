@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nae._typing import Array
+from nae._typing import Array, IntArray
 
-__all__ = ["fit_slope", "slope_errors"]
+__all__ = ["fit_slope", "fit_temperature", "slope_errors"]
 
 _STEPS = 100
 _CLOSE = 1e-10
@@ -26,6 +26,26 @@ def fit_slope(score: Array, truth: Array, weight: Array, *, base: Array | float 
         if np.abs(step).max() < _CLOSE:
             break
     return float(found[0]), float(found[1])
+
+
+def fit_temperature(score: Array, codes: IntArray, weight: Array, *, base: Array | float = 0.0) -> float:
+    """Return the slope of the scores of several classes, (row, class), that fits the classes of the rows best.
+
+    The log loss of ``slope * score + base`` is convex in the slope, so Newton's steps in halves find its minimum.
+    """
+    slope, at = 1.0, np.arange(len(codes))
+    for _ in range(_STEPS):
+        logits = slope * score + base
+        chance = np.exp(logits - logits.max(axis=1, keepdims=True))
+        chance /= chance.sum(axis=1, keepdims=True)
+        mean = (chance * score).sum(axis=1)
+        gradient = weight @ (mean - score[at, codes])
+        bend = weight @ ((chance * score**2).sum(axis=1) - mean**2)
+        step = float(np.clip(gradient / max(float(bend), 1e-300), -0.5 * slope, 0.5))
+        slope -= step
+        if abs(step) < _CLOSE:
+            break
+    return slope
 
 
 def slope_errors(score: Array, weight: Array, slope: float, shift: float) -> tuple[float, float]:

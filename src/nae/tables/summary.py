@@ -7,7 +7,15 @@ from typing import Any, Literal, NotRequired, TypedDict
 from nae.errors import FormatError
 from nae.tables.promises import is_promises
 
-__all__ = ["AdditivityEntry", "BaselineEntry", "IntervalsEntry", "LevelsEntry", "SplitEntry", "TrainingSummary"]
+__all__ = [
+    "AdditivityEntry",
+    "BaselineEntry",
+    "CalibrationEntry",
+    "IntervalsEntry",
+    "LevelsEntry",
+    "SplitEntry",
+    "TrainingSummary",
+]
 
 
 class AdditivityEntry(TypedDict):
@@ -23,6 +31,15 @@ class BaselineEntry(TypedDict):
     values: list[float]
     level: NotRequired[float | list[float] | None]
     """The quantile that the rule predicts, or one per output; None where it predicts the mean."""
+
+
+class CalibrationEntry(TypedDict):
+    """What the score was multiplied by after training, so that probabilities are true."""
+
+    slope: float
+    gain: float
+    """By how much a slope lowers the log loss of rows that members held out; negative where it raises the loss."""
+    standard_error: float
 
 
 class SplitEntry(TypedDict):
@@ -109,6 +126,8 @@ class TrainingSummary:
     """What the residuals of the model were measured on."""
     constraints: Mapping[str, Any] | None = None
     """What the fit was made to keep, as keyword arguments of ``certify``: ``{"monotone": {"income": "+"}}``."""
+    calibration: CalibrationEntry | None = None
+    """What the score was multiplied by after training, and what that gained on rows that members held out."""
     edits: tuple[Mapping[str, Any], ...] | None = None
     """What was changed after training, by whom, when and why, the first edit first; see ``nae.editing``."""
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -181,6 +200,10 @@ def _is_baseline(value: Any) -> bool:
     )
 
 
+def _is_calibration(value: Any) -> bool:
+    return isinstance(value, dict) and all(_is_number(value.get(name)) for name in CalibrationEntry.__annotations__)
+
+
 def _is_edit(value: Any) -> bool:
     return isinstance(value, dict) and all(_is_text(value.get(name)) for name in ("what", "feature", *_SIGNED))
 
@@ -249,5 +272,6 @@ _RULES: dict[str, Rule] = {
         _is_intervals,
     ),
     "constraints": ("statements by their kind, as 'certify' takes them", is_promises),
+    "calibration": ("'slope', 'gain' and 'standard_error', three numbers", _is_calibration),
     "edits": ("a list of edits, each with 'what', 'feature', 'who', 'when' and 'why'", _lists(_is_edit)),
 }
