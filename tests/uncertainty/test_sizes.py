@@ -1,11 +1,13 @@
 """The width of intervals adapts to the row, and the model of the width explains itself."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from nae import NAERegressor
 from nae._typing import Array
-from nae.encoding import Number, Schema
+from nae.encoding import Category, Number, Schema
 from nae.encoding.cells import Cells
 from nae.errors import UserError
 from nae.tables import TableModel
@@ -128,3 +130,15 @@ def test_the_mean_of_members_is_as_much_more_exact_as_their_residuals_tell() -> 
     members = MemberScores(np.arange(40_000), scores, ~holds, n_held=1.0)
     factor = averaging_factor(shrunk[:, None], np.ones(40_000), members)
     np.testing.assert_allclose(factor, np.sqrt(1 - 0.85 / 4 * 7 / 8), rtol=0.01)
+
+
+def test_many_levels_and_many_features_take_little_memory() -> None:
+    levels = tuple(map(str, range(20_000)))
+    schema = Schema((Category("town", levels), *(Number(f"x{i}", np.arange(40.0)) for i in range(300))))
+    tracemalloc.start()
+    design = make_design(schema, np.ones(schema.n_slots), np.arange(301)[::-1].astype(float))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(design.features) == 128
+    assert sum(design.sizes) < 600
+    assert peak < 10_000_000

@@ -72,7 +72,9 @@ def _curve(feature: Feature, weight: Array, n_most: int) -> Array:
     n_slots = feature.n_slots
     if not isinstance(feature, Number):
         kept = np.sort(np.argsort(-weight[: n_slots - 1], kind="stable")[: 2 * n_most])
-        return np.eye(n_slots)[:, kept]
+        found = np.zeros((n_slots, len(kept)))
+        found[kept, np.arange(len(kept))] = 1.0
+        return found
     knots = np.unique(np.linspace(0, feature.n_values - 1, n_most).round())
     found = np.zeros((n_slots, len(knots) + 1))
     found[: feature.n_values, :-1] = hats(np.arange(feature.n_values), knots)
