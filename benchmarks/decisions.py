@@ -1,4 +1,4 @@
-"""Decisions, measured: the seconds of reasons and sufficient reasons, and how often the order of reasons survives.
+"""Decisions, measured: seconds of reasons and of recourse, and how often the order of reasons survives.
 
 Models are fitted to half of a table with their defaults; the other half has the rows that are decided about. Every part
 is a function that returns a section of the page ``benchmarks/results/decisions.md``.
@@ -6,7 +6,7 @@ is a function that returns a section of the page ``benchmarks/results/decisions.
 
 import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ import numpy as np
 
 from benchmarks.datasets.files import folder_of_tables, read_table
 from benchmarks.machine import describe
+from benchmarks.recourse import recourse_section
 from benchmarks.tables import markdown_table
 from nae import NAEClassifier, NAERegressor, TableModel
 from nae.decisions import Reasons
 
-__all__ = ["CASES", "PARTS", "Case", "add_command", "reasons_section", "sufficient_section"]
+__all__ = ["CASES", "PARTS", "Case", "add_command", "page_of", "reasons_section", "sufficient_section"]
 
 RESULT = Path(__file__).parent / "results" / "decisions.md"
 N_ROWS = 1_000
@@ -46,15 +47,25 @@ CASES = (
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command to a command line."""
     parser = commands.add_parser("decisions", help="the seconds and margins of reasons", description=__doc__)
-    parser.set_defaults(run=lambda _: _run())
+    parser.add_argument("--part", choices=sorted(PARTS), help="measure one part; the page keeps the others")
+    parser.set_defaults(run=lambda given: _run(given.part))
 
 
-def _run() -> None:
+def _run(part: str | None) -> None:
     models = [(case, *_fitted(case.table)) for case in CASES]
-    parts = [part(models) for part in PARTS]
-    text = "\n\n".join(["# Decisions", *parts, f"{describe()}, one thread; `python -m benchmarks decisions`.\n"])
+    sections = [one(models) for name, one in PARTS.items() if part in (None, name)]
+    old = RESULT.read_text() if part is not None and RESULT.exists() else ""
+    text = page_of(sections, old)
     RESULT.write_text(text)
     print(text)
+
+
+def page_of(sections: Sequence[str], old: str = "") -> str:
+    """Return the page: its sections, where those that are new replace old ones with the same title."""
+    kept = [f"## {one.strip()}" for one in old.rpartition("\n\n")[0].split("\n## ")[1:]]
+    found = {one.partition("\n")[0]: one for one in [*kept, *sections]}
+    foot = f"{describe()}, one thread; `python -m benchmarks decisions`.\n"
+    return "\n\n".join(["# Decisions", *found.values(), foot])
 
 
 def _fitted(name: str) -> tuple[TableModel, Any]:
@@ -140,4 +151,8 @@ def _best(call: Callable[[], object]) -> float:
     return min(found)
 
 
-PARTS: tuple[Callable[[Measured], str], ...] = (reasons_section, sufficient_section)
+PARTS: Mapping[str, Callable[[Measured], str]] = {
+    "reasons": reasons_section,
+    "sufficient": sufficient_section,
+    "recourse": recourse_section,
+}

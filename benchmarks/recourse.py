@@ -24,10 +24,11 @@ class Asked:
     given: Mapping[str, Any]
 
 
+_GIVEN = ["fnlwgt", "Education", "MaritalStatus", "Relationship", "Race", "Gender", "NativeCountry"]
 ASKED = {
     "housing": Asked(0.5, {"fixed": ["Latitude", "Longitude"]}),
     "telco_churn": Asked(None, {"fixed": ["gender", "SeniorCitizen", "Partner", "Dependents", "tenure"]}),
-    "income": Asked(None, {"fixed": ["Race", "Gender", "NativeCountry"], "increasing": ["Age", "EducationNum"]}),
+    "income": Asked(None, {"fixed": _GIVEN, "increasing": ["Age", "EducationNum"]}),
 }
 SETTINGS: Sequence[tuple[str, dict[str, Any]]] = (
     ("1 change", {"k": 1, "n": 1}),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from benchmarks import decisions
-from benchmarks.decisions import Case, reasons_section, sufficient_section
+from benchmarks.decisions import Case, page_of, reasons_section, sufficient_section
 from nae.encoding import Number
 from nae.tables import TableModel
 from tests.explanation.examples import remembering
@@ -46,3 +46,10 @@ def test_a_line_says_how_long_reasons_take_and_what_they_survive() -> None:
 def test_a_line_says_how_many_features_decide_alone() -> None:
     (line,) = [line for line in sufficient_section(measured()).splitlines() if line.startswith("| small")]
     assert line.split("|")[2].strip() == "3"
+
+
+def test_a_section_replaces_the_old_one_with_its_title() -> None:
+    page = page_of(["## A\n\n| 1 |", "## B\n\n| 2 |"])
+    assert page.startswith("# Decisions\n\n## A\n\n| 1 |\n\n## B\n\n| 2 |\n\n")
+    assert page_of(["## A\n\n| 3 |"], page) == page.replace("| 1 |", "| 3 |")
+    assert page_of(["## C\n\n| 4 |"], page).index("## C") > page.index("## B")
