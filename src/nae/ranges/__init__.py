@@ -1,7 +1,7 @@
 """Proven ranges of the score when only some features are known: intervals of tables, and branch and bound."""
 
 from nae.ranges.climbing import climb, row_at, scores
-from nae.ranges.domains import Domain, among, between, whole
+from nae.ranges.domains import Domain, among, between, halves_of, whole
 from nae.ranges.near import Span, bounds_near
 from nae.ranges.problem import Problem
 from nae.ranges.search import Boxes
@@ -15,6 +15,7 @@ __all__ = [
     "between",
     "bounds_near",
     "climb",
+    "halves_of",
     "row_at",
     "scores",
     "whole",

@@ -15,7 +15,7 @@ from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
 from nae.tables.model import TableModel
 
-__all__ = ["Domain", "among", "between", "whole"]
+__all__ = ["Domain", "among", "between", "halves_of", "whole"]
 
 _MOST_PARTS = 64  # a line between two vertices is cut into at most so many
 _HOME = 64  # vertices
@@ -167,13 +167,13 @@ def _halved(joined: BoolArray, most: int) -> list[tuple[int, int, int, int]]:
     """Return first, last, left and right of every node."""
     runs, children, gaps = [(0, len(joined))], [], np.flatnonzero(~joined)
     for run in runs:  # grows on the way
-        halves = _halves(*run, gaps) if len(runs) + 2 <= most else []
+        halves = halves_of(*run, gaps) if len(runs) + 2 <= most else []
         children.append((len(runs), len(runs) + 1) if halves else (-1, -1))
         runs += halves
     return [(*run, *both) for run, both in zip(runs, children, strict=True)]
 
 
-def _halves(first: int, last: int, gaps: IntArray) -> list[tuple[int, int]]:
+def halves_of(first: int, last: int, gaps: IntArray) -> list[tuple[int, int]]:
     """Return both halves of a run of vertices, or nothing for a vertex or a line between two; halves of a line meet.
 
     ``gaps`` are the vertices that are not joined with the next one.

@@ -44,17 +44,17 @@ class Space:
         self._units = self._gate.at(row)  # (group, 1, W * M / group)
         self._slack = 2 * exact.logit_rounding if exact.jumps else 0.0
         self._needs = [[Score(own, one, row, forest) for own, one in need] for need in pairs]
-        self._pairs = None if neighbours is None else NodePairs(neighbours, forest.domains)
+        self._pairs = None if neighbours is None else NodePairs(neighbours, forest)
 
     def halve(self, nodes: IntArray) -> None:
-        """Halve those of some nodes that are lines without children."""
-        lines = self.forest.halve(nodes)
-        if lines is None:
+        """Halve those of some nodes that have no halves yet."""
+        halved = self.forest.halve(nodes)
+        if halved is None:
             return
         for part in (part for need in self._needs for score in need for part in score.parts):
-            part.halve(lines)
+            part.halve(halved)
         if self._pairs is not None:
-            self._pairs.halve(lines)
+            self._pairs.halve(halved)
 
     def bound(self, boxes: Boxes, guess: float) -> Array:
         """Return lower bounds of the cost in boxes, (n,); inf where no row reaches the goal.

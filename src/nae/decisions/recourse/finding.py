@@ -26,9 +26,9 @@ from nae.errors import ConfigError, DataError
 from nae.ranges.gates import Units
 from nae.tables.model import TableModel
 
-__all__ = ["BUDGET", "recourse"]
+__all__ = ["recourse"]
 
-BUDGET = 20_000  # boxes
+_WORK = 10_000_000  # boxes times logits, if no budget is given
 
 
 def recourse(
@@ -41,12 +41,12 @@ def recourse(
     k: int = 3,
     n: int = 3,
     like: Any = None,
-    budget: int = BUDGET,
+    budget: int | None = None,
     offset: Any = None,
     **asked: Any,
 ) -> Recourse:
     """Return the ways of one row; see :meth:`nae.tables.answers.decides.Decides.recourse`."""
-    for name, number in (("k", k), ("n", n), ("budget", budget)):
+    for name, number in (("k", k), ("n", n), *([] if budget is None else [("budget", budget)])):
         _check_count(name, number)
     columns = read(row)
     if columns.n_rows != 1:
@@ -65,7 +65,7 @@ def recourse(
     forest = Forest(gate, cells, moves)
     tries = Tries(model, cells, forest, goal, near)
     rests = Rests(forest, combined(tries, min(k, len(forest.roots))), k)
-    search = Search(Space(cells, forest, goal, rests, near), tries, k=k, budget=budget)
+    search = Search(Space(cells, forest, goal, rests, near), tries, k=k, budget=budget or _budget(model))
     ways, bound = _ways(search, Reader(model, columns, moves, tries), goal, n)
     return found.result(ways, bound, search.n_boxes)
 
@@ -117,6 +117,11 @@ class _Found:
             k=self.k,
             n_boxes=n_boxes,
         )
+
+
+def _budget(model: TableModel) -> int:
+    """Return a number of boxes, fewer for larger models."""
+    return int(np.clip(_WORK // (model.n_experts * model.n_features * model.n_members), 5_000, 20_000))
 
 
 def _check_count(name: str, number: Any) -> None:

@@ -1,87 +1,73 @@
 """All moves of a row side by side: their vertices and nodes, what each adds to the units of the gate, and its cost.
 
 Vertex 0 and node 0 stand for no move: they add nothing and cost nothing. A box has a node for each feature that it
-changes, and node 0 for every change that it does not need. A line between two vertices can be halved again and again,
-since everything is linear on it.
+changes, and node 0 for every change that it does not need. At first there is one node per feature, with all its
+vertices; nodes are halved on demand. A line between two vertices can be halved again and again, since everything is
+linear on it.
 
 Shapes: N nodes, V vertices, M members, W units of the gate.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from nae._typing import AnyArray, Array, BoolArray, IntArray
+from nae._typing import Array, BoolArray, IntArray
 from nae.decisions.recourse.growing import Growing
 from nae.decisions.recourse.moves import Moves
+from nae.decisions.recourse.runs import Lines, Runs
 from nae.encoding.cells import Cells
-from nae.ranges import Domain
+from nae.ranges import Domain, halves_of
 from nae.ranges.gates import Units
 
-__all__ = ["Forest", "Lines"]
+__all__ = ["Forest", "Halved"]
 
-_STEP = 0.5  # logits move by about this much between two vertices
-_COST_STEP = 0.02  # as do costs, in shares of the training rows
-_PLACES = 2**23  # numbers that are kept of what all vertices add to the units
+_COST_STEP = 0.02  # costs move by at most this much between two vertices, in shares of the training rows
+_MOST_VERTICES = 512  # of a feature, at first, unless it has more knots
+_PLACES = 2**25  # numbers that are kept of what vertices add to units; those of further features are computed again
 _FINEST = 1e-5  # of costs and logits; lines on which they move by less are not halved
+_HOME = 64  # vertices
 
 
-class Lines:
-    """Lines that were halved: the vertices at their ends, and how values at new vertices follow from these.
+@dataclass(frozen=True, eq=False)
+class Halved:
+    """What halving some nodes added."""
 
-    Every line becomes two nodes, each with two vertices of its own: from one end to the middle, and on to the other.
-    """
-
-    def __init__(self, nodes: IntArray, first: IntArray, last: IntArray) -> None:
-        self.nodes, self.first, self.last = nodes, first, last
-
-    def at_vertices(self, values: AnyArray, *, axis: int = 0) -> AnyArray:
-        """Return values at the new vertices, given those at all vertices before; linear in between."""
-        one, other = values.take(self.first, axis=axis), values.take(self.last, axis=axis)
-        middle = (one + other) / 2
-        found = np.stack([one, middle, middle, other], axis=axis + 1)
-        return found.reshape(*values.shape[:axis], -1, *values.shape[axis + 1 :])
-
-    @staticmethod
-    def ends(values: AnyArray, *, axis: int = 0) -> tuple[AnyArray, AnyArray]:
-        """Return, of values at the new vertices, those at the two ends of every new node."""
-        at = np.arange(0, values.shape[axis], 2)
-        return values.take(at, axis=axis), values.take(at + 1, axis=axis)
+    parents: IntArray  # of every new node
+    lines: Lines  # that got new vertices
+    runs: Runs  # of vertices, one per new node
 
 
 class Forest:
-    """The moves of a row. Halving lines adds vertices and nodes."""
+    """The moves of a row."""
 
     def __init__(self, gate: Units, row: Cells, moves: Moves) -> None:
-        n_places = _PLACES // len(moves.domains)
-        domains = tuple(_refined(gate, one, moves, n_places) for one in moves.domains)
-        added = [_added(gate, row, domain) for domain in domains]
-        costs = [moves.costs(domain) for domain in domains]
-        n_vertices = np.cumsum([1, *(len(domain) for domain in domains)])
-        n_nodes = np.cumsum([1, *(len(domain.first) for domain in domains)])
+        domains = tuple(_refined(domain, moves) for domain in moves.domains)
+        sizes = np.array([1, *(len(domain) for domain in domains)])
         nothing = np.zeros(1, dtype=np.int64)
-        self.domains = domains
-        self.roots: IntArray = n_nodes[:-1]  # (domain,)
-        # Of every node:
-        self.feature = np.concatenate([nothing, *(np.full(len(one.first), one.feature) for one in domains)])
-        self.first = _counted([one.first for one in domains], n_vertices, nothing)
-        self.last = _counted([one.last for one in domains], n_vertices, nothing)
-        self.children = _counted([one.children for one in domains], n_nodes, np.array([[-1, -1]]))  # -1 for none yet
-        self.home = _counted([one.home for one in domains], n_nodes, nothing)
-        self.least_cost: Array = np.concatenate([np.zeros(1), *map(_least, domains, costs)])
-        self.most_cost: Array = np.concatenate([np.zeros(1), *map(_most, domains, costs)])
+        self.domains, self._gate, self._row = domains, gate, row
         # Of every vertex:
-        self.cost: Array = np.concatenate([np.zeros(1), *costs])
+        self.cost: Array = np.concatenate([np.zeros(1), *map(moves.costs, domains)])
         self.slot = np.concatenate([nothing, *(one.slot for one in domains)])
         self.fraction: Array = np.concatenate([np.zeros(1), *(one.fraction for one in domains)])
-        self.owner = np.concatenate([nothing, *(np.full(len(one), one.feature) for one in domains)])
+        self.owner = np.repeat([0, *(one.feature for one in domains)], sizes)
         self.is_here = np.concatenate([np.ones(1, dtype=bool), *(_is_here(one, row) for one in domains)])
         self.joined = np.concatenate([np.zeros(0, dtype=bool), *(np.append(False, one.joined) for one in domains)])
-        # Of what is added to the units:
-        self._added = Growing(_after_nothing(gate, added))
-        self._low = Growing(_after_nothing(gate, list(map(_least, domains, added))))
-        self._high = Growing(_after_nothing(gate, list(map(_most, domains, added))))
-        self.open = self._how_open(np.arange(len(self.first)))
+        self._local = np.concatenate([np.arange(size) for size in sizes])  # the place among those of a feature
+        self._added: dict[int, Growing] = {}  # to the units, by feature, (its vertices, group, W * M / group)
+        # Of every node:
+        self.last = np.cumsum(sizes) - 1
+        self.first = self.last - sizes + 1
+        self.feature = self.owner[self.first]
+        self.children = np.full((len(sizes), 2), -1)  # -1 for none yet
+        self.home = np.arange(len(sizes))
+        runs = Runs.of(self.first, self.last)
+        self.least_cost, self.most_cost = runs.least(self.cost), runs.largest(self.cost)
+        self.roots: IntArray = np.arange(1, len(sizes))  # (domain,)
+        added = [self._read(domain) for domain in domains]
+        self._low = Growing(_after_nothing([one.min(axis=0) for one in added]))
+        self._high = Growing(_after_nothing([one.max(axis=0) for one in added]))
+        self.open = self._how_open(np.arange(len(sizes)))
 
     @property
     def low(self) -> Array:
@@ -93,50 +79,104 @@ class Forest:
         """The most that every node adds to the units."""
         return self._high.values
 
-    def halve(self, nodes: IntArray) -> Lines | None:
-        """Halve those of some nodes that are lines without children; return what was halved."""
+    def halve(self, nodes: IntArray) -> Halved | None:
+        """Halve those of some nodes that have more than one vertex and no children; return what this added."""
         some = np.unique(nodes)
         some = some[(self.children[some, 0] < 0) & (self.first[some] < self.last[some])]
         if not len(some):
             return None
-        lines = Lines(some, self.first[some], self.last[some])
-        n_nodes, n_vertices, new = len(self.first), len(self.cost), np.arange(2 * len(some))
+        is_line = (self.last[some] == self.first[some] + 1) & self.joined[self.first[some]]
+        lines = Lines(self.first[some[is_line]], self.last[some[is_line]])
+        first, last = self._halves(some, is_line)
+        n_nodes, new = len(self.first), np.arange(2 * len(some))
         self.children[some] = (n_nodes + new).reshape(-1, 2)
+        parents = np.repeat(some, 2)
         self._add_vertices(lines)
-        self.feature = np.append(self.feature, np.repeat(self.feature[some], 2))
-        self.first = np.append(self.first, n_vertices + 2 * new)
-        self.last = np.append(self.last, n_vertices + 2 * new + 1)
-        self.home = np.append(self.home, n_nodes + new)
-        self.children = np.append(self.children, np.full((len(new), 2), -1), axis=0)
-        one, other = self.cost[self.first[n_nodes:]], self.cost[self.last[n_nodes:]]
-        self.least_cost = np.append(self.least_cost, np.minimum(one, other))
-        self.most_cost = np.append(self.most_cost, np.maximum(one, other))
+        self._add_nodes(parents, first, last)
+        homes = self.home[parents]
+        is_small = (self.last[homes] - self.first[homes] < _HOME) & ~np.repeat(is_line, 2)
+        self.home = np.append(self.home, np.where(is_small, homes, n_nodes + new))
         self.open = np.append(self.open, self._how_open(n_nodes + new))
-        return lines
+        return Halved(parents, lines, Runs.of(first, last))
+
+    def _halves(self, some: IntArray, is_line: BoolArray) -> tuple[IntArray, IntArray]:
+        """Return the first and last vertices of the halves of some nodes; those of lines have new vertices."""
+        n_vertices, gaps = len(self.cost), np.flatnonzero(~self.joined)
+        found = []
+        for node, line in zip(some.tolist(), is_line.tolist(), strict=True):
+            if line:
+                found += [(n_vertices, n_vertices + 1), (n_vertices + 2, n_vertices + 3)]
+                n_vertices += 4
+            else:
+                found += halves_of(int(self.first[node]), int(self.last[node]), gaps)
+        first, last = np.array(found, dtype=np.int64).T
+        return first, last
 
     def _add_vertices(self, lines: Lines) -> None:
-        place = lines.at_vertices(self.slot + self.fraction)
-        # The end of a line may be the knot at which the next one begins.
-        slot = np.repeat(self.slot[lines.first], 4)
-        self.slot, self.fraction = np.append(self.slot, slot), np.append(self.fraction, place - slot)
-        self.cost = np.append(self.cost, lines.at_vertices(self.cost))
-        self.owner = np.append(self.owner, np.repeat(self.owner[lines.first], 4))
-        here = np.stack([self.is_here[lines.first], *np.zeros((2, len(slot) // 4), dtype=bool)], axis=1)
-        self.is_here = np.append(self.is_here, np.column_stack([here, self.is_here[lines.last]]))
-        self.joined = np.append(self.joined, np.tile([False, True], len(slot) // 2))
-        added = lines.at_vertices(self._added.values)
-        one, other = lines.ends(added)
-        self._added.append(added)
-        self._low.append(np.minimum(one, other))
-        self._high.append(np.maximum(one, other))
+        place, slot = lines.at(self.slot + self.fraction), np.repeat(self.slot[lines.first], 4)
+        self.fraction = np.append(self.fraction, place - slot)  # 1 where the line ends at the next knot
+        self.slot = np.append(self.slot, slot)
+        self.cost = np.append(self.cost, lines.at(self.cost))
+        owner = np.repeat(self.owner[lines.first], 4)
+        self.owner = np.append(self.owner, owner)
+        ends = np.stack([self.is_here[lines.first], self.is_here[lines.last]], axis=1)
+        self.is_here = np.append(self.is_here, np.insert(ends, [1, 1], False, axis=1))
+        self.joined = np.append(self.joined, np.tile([False, True], 2 * len(lines)))
+        self._local = np.append(self._local, np.zeros(len(owner), dtype=np.int64))
+        for feature in np.unique(owner):
+            own = np.flatnonzero(owner[::4] == feature)
+            added = self._added_by(feature)
+            local = Lines(self._local[lines.first[own]], self._local[lines.last[own]])
+            at = len(self.cost) - len(owner) + (4 * own[:, None] + np.arange(4)).reshape(-1)
+            self._local[at] = len(added.values) + np.arange(len(at))
+            added.append(local.at(added.values))
+
+    def _add_nodes(self, parents: IntArray, first: IntArray, last: IntArray) -> None:
+        runs, shape = Runs.of(first, last), (len(first), *self.low.shape[1:])
+        low, high = np.empty(shape), np.empty(shape)
+        for feature in np.unique(self.feature[parents]):
+            own, values = np.flatnonzero(self.feature[parents] == feature), self._added_by(feature).values
+            of_feature = Runs.of(first[own], last[own])
+            local = Runs(self._local[of_feature.vertices], of_feature.starts)
+            low[own], high[own] = local.least(values), local.largest(values)
+        self._low.append(low)
+        self._high.append(high)
+        self.feature = np.append(self.feature, self.feature[parents])
+        self.first, self.last = np.append(self.first, first), np.append(self.last, last)
+        self.children = np.append(self.children, np.full((len(first), 2), -1), axis=0)
+        self.least_cost = np.append(self.least_cost, runs.least(self.cost))
+        self.most_cost = np.append(self.most_cost, runs.largest(self.cost))
+
+    def _added_by(self, feature: int) -> Growing:
+        """Return what the vertices of a feature add to the units, those of halved lines included."""
+        if feature not in self._added:
+            domain = next(one for one in self.domains if one.feature == feature)
+            self._added[int(feature)] = Growing(self._read(domain, is_kept=True))
+        return self._added[int(feature)]
+
+    def _read(self, domain: Domain, *, is_kept: bool = False) -> Array:
+        """Return what the vertices of a domain add to the units of the row, (V, group, W * M / group)."""
+        i = domain.feature
+        with_row = Domain(
+            i,
+            np.append(self._row.slot[0, i], domain.slot),
+            np.append(self._row.fraction[0, i], domain.fraction),
+            np.append(False, domain.joined),
+        )
+        added = np.asarray(self._gate.along(with_row)[1:], dtype=np.float64)
+        found = added.reshape(len(domain), self._gate.n_first, -1)
+        n_kept = sum(one.values.size for one in self._added.values())
+        if not is_kept and n_kept + found.size <= _PLACES:
+            self._added[i] = Growing(found)
+        return found
 
     def _how_open(self, nodes: IntArray) -> Array:
         """Return about how much nodes leave open: how far logits and costs move; 0 where they are not halved."""
         moved = (self.high[nodes] - self.low[nodes]).mean(axis=(1, 2))
         moved += self.most_cost[nodes] - self.least_cost[nodes]
-        is_more = self.first[nodes] < self.last[nodes]
-        is_coarse = (self.children[nodes, 0] >= 0) | (moved > _FINEST)
-        return np.where(is_more & is_coarse, moved + 1e-12, 0.0)
+        n_more = self.last[nodes] - self.first[nodes]
+        is_line = (n_more == 1) & np.append(self.joined, False)[self.first[nodes]]
+        return np.where((n_more > 0) & (~is_line | (moved > _FINEST)), moved + 1e-12, 0.0)
 
     def place(self, row: Cells, vertices: IntArray) -> Cells:
         """Return copies of a row with the moves of vertices (n, change)."""
@@ -158,42 +198,13 @@ class Forest:
         return 0 <= line < len(self.joined) and bool(self.joined[line])
 
 
-def _refined(gate: Units, domain: Domain, moves: Moves, n_places: int) -> Domain:
-    finer = gate.refined(domain, step=_STEP, n_places=n_places)
-    width = gate.along(finer)[0].size
-    return finer.refined(np.abs(np.diff(moves.costs(finer))), step=_COST_STEP, most=n_places // width)
+def _refined(domain: Domain, moves: Moves) -> Domain:
+    """Return a domain with vertices that are near each other, so that trying each of them says much."""
+    return domain.refined(np.abs(np.diff(moves.costs(domain))), step=_COST_STEP, most=_MOST_VERTICES)
 
 
-def _added(gate: Units, row: Cells, domain: Domain) -> Array:
-    """Return what every vertex adds to the units of the row, (V, W, M)."""
-    i = domain.feature
-    with_row = Domain(
-        i,
-        np.append(row.slot[0, i], domain.slot),
-        np.append(row.fraction[0, i], domain.fraction),
-        np.append(False, domain.joined),
-    )
-    return gate.along(with_row)[1:]
-
-
-def _counted(parts: Sequence[IntArray], starts: IntArray, nothing: IntArray) -> IntArray:
-    """Return numbers of nodes or vertices, counted over all features; -1 stays."""
-    moved = [np.where(part >= 0, part + start, -1) for part, start in zip(parts, starts, strict=False)]
-    return np.concatenate([nothing, *moved])
-
-
-def _most(domain: Domain, values: Array) -> Array:
-    return domain.largest(values)
-
-
-def _least(domain: Domain, values: Array) -> Array:
-    return -domain.largest(-values)
-
-
-def _after_nothing(gate: Units, parts: Sequence[Array]) -> Array:
-    """Return units (n, W, M) one after another, after a zero, (N, group, W * M / group)."""
-    apart = [np.asarray(part, dtype=np.float64).reshape(len(part), gate.n_first, -1) for part in parts]
-    return np.concatenate([np.zeros_like(apart[0][:1]), *apart])
+def _after_nothing(parts: list[Array]) -> Array:
+    return np.stack([np.zeros_like(parts[0]), *parts])
 
 
 def _is_here(domain: Domain, row: Cells) -> BoolArray:

@@ -13,13 +13,13 @@ from typing import Self
 import numpy as np
 
 from nae._typing import Array, BoolArray, IntArray
-from nae.decisions.recourse.forest import Lines
+from nae.decisions.recourse.forest import Forest, Halved
 from nae.decisions.recourse.growing import Growing
 from nae.decisions.recourse.ranks import Ranks
+from nae.decisions.recourse.runs import Runs
 from nae.encoding.cells import Cells
 from nae.encoding.schema import Number
 from nae.errors import DataError
-from nae.ranges import Domain
 from nae.tables.model import TableModel
 
 __all__ = ["Neighbours", "NodePairs"]
@@ -69,30 +69,51 @@ class Neighbours:
         both = (one < 1) & (other < 1)
         return np.asarray(np.where(both, np.abs(one - other) <= _NEAR, one == other))
 
-    def nodes(self, domain: Domain) -> BoolArray:
-        """Return which rows are near some value of every node, (N, R)."""
-        at, rows = _position(self.model, domain.feature, domain.slot, domain.fraction), self.rows[:, domain.feature]
-        low = -domain.largest(np.where(at < 1, -at, -np.inf))
-        high = domain.largest(np.where(at < 1, at, -np.inf))
+    def vertices(self, forest: Forest) -> Array:
+        """Return where the values of all vertices lie, (V,)."""
+        found: Array = np.zeros(len(forest.slot))
+        for i in np.unique(forest.owner[1:]):
+            own = np.flatnonzero(forest.owner == i)
+            found[own] = _position(self.model, int(i), forest.slot[own], forest.fraction[own])
+        return found
+
+    def runs(self, i: int, positions: Array, runs: Runs) -> BoolArray:
+        """Return which rows are near a value of the runs of a feature's vertices, (n, R)."""
+        is_rank, rows = positions < 1, self.rows[:, i]
+        low = -runs.largest(np.where(is_rank, -positions, -np.inf))
+        high = runs.largest(np.where(is_rank, positions, -np.inf))
         between = (rows < 1) & (rows >= low[:, None] - _NEAR) & (rows <= high[:, None] + _NEAR)
-        return np.asarray(between | (domain.largest(self.near(domain.feature, at).astype(np.float32)) > 0))
+        at, places = np.unique(runs.vertices, return_inverse=True)
+        near = self.near(i, positions[at])
+        apart = [near[part].any(axis=0) for part in np.split(places, runs.starts[1:])]
+        return np.asarray(between | np.array(apart))
 
 
 class NodePairs:
     """Which pairs of values the nodes of all features can make. Node 0 stands for no change."""
 
-    def __init__(self, neighbours: Neighbours, domains: tuple[Domain, ...]) -> None:
-        near = [neighbours.nodes(domain) for domain in domains]
-        here = neighbours.near_here.T.astype(np.float32)
-        beside = [(one.astype(np.float32) @ here) > 0 for one in near]
-        self._near, self._beside = (
-            Growing(np.concatenate([np.ones((1, parts[0].shape[1]), dtype=bool), *parts])) for parts in (near, beside)
-        )
+    def __init__(self, neighbours: Neighbours, forest: Forest) -> None:
+        self._neighbours, self._forest = neighbours, forest
+        self._here = neighbours.near_here.T.astype(np.float32)  # (R, F)
+        n_rows, n_features = self._here.shape
+        self._near, self._beside = (Growing(np.ones((1, size), dtype=bool)) for size in (n_rows, n_features))
+        self._add(forest.roots, Runs.of(forest.first[forest.roots], forest.last[forest.roots]))
 
-    def halve(self, lines: Lines) -> None:
-        """Add the nodes of lines that were halved. What a line can do, its halves may be able to do."""
-        for part in (self._near, self._beside):
-            part.append(part.values[np.repeat(lines.nodes, 2)])
+    def halve(self, halved: Halved) -> None:
+        """Add the halves of nodes."""
+        self._add(halved.parents, halved.runs)
+
+    def _add(self, nodes: IntArray, runs: Runs) -> None:
+        """Add nodes with runs of vertices; ``nodes`` are of the same features."""
+        positions, feature = self._neighbours.vertices(self._forest), self._forest.feature[nodes]
+        near = np.empty((len(nodes), len(self._here)), dtype=bool)
+        sizes = np.diff(np.append(runs.starts, len(runs.vertices)))
+        for i in np.unique(feature):
+            own = np.flatnonzero(feature == i)
+            ends = runs.vertices[runs.starts[own]]
+            near[own] = self._neighbours.runs(int(i), positions, Runs.of(ends, ends + sizes[own] - 1))
+        self._near.append(near)
+        self._beside.append(near.astype(np.float32) @ self._here > 0)
 
     @property
     def near(self) -> BoolArray:

@@ -15,17 +15,17 @@ def change_text(change: "FeatureChange") -> str:
     if new is None:
         return f"leave {name} out (it is {value_text(old)})"
     if old is None:
-        return f"set {name}, which is missing, to {value_text(new)}"
+        return f"set {name}, which is missing, to {value_text(new, 12)}"
     is_number = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (old, new))
     verb = ("raise" if new > old else "lower") if is_number else "change"
-    return f"{verb} {name} from {value_text(old)} to {value_text(new)}"
+    return f"{verb} {name} from {value_text(old)} to {value_text(new, 12)}"
 
 
-def value_text(value: Any) -> str:
+def value_text(value: Any, digits: int = 6) -> str:
     """Return a value of a feature as a sentence shows it."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return "missing" if value is None else str(value)
-    return number_text(float(value), 6)
+    return number_text(float(value), digits)
 
 
 def number_text(value: float, digits: int = 3) -> str:

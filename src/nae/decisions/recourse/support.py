@@ -46,6 +46,8 @@ def _levels(model: TableModel, i: int, kind: Category, here: float, asked: Asked
     slots = np.flatnonzero(own >= asked.support)
     way = asked.direction.get(i, 0) if here < kind.n_values else 0
     slots = slots[(slots != here) & (way * (slots - here) >= 0)]
+    mean = model.experts[model.schema.offsets[i] + slots].mean(axis=(1, 2, 3))
+    slots = slots[np.argsort(mean, kind="stable")]  # neighbours are alike
     return slots.astype(np.float64), np.zeros(max(len(slots) - 1, 0), dtype=bool)
 
 

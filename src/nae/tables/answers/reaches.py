@@ -30,7 +30,7 @@ class Reaches(Asked):
         n: int = 3,
         like: Any = None,
         support: float = 0.01,
-        budget: int = 20_000,
+        budget: int | None = None,
         offset: Any = None,
     ) -> "Recourse":
         """Return the cheapest changes of a few features of a row that reach a target, and a proof that none is cheaper.
@@ -72,7 +72,8 @@ class Reaches(Asked):
             than ``1 - support`` of these rows lie on one side of it, or rows lie only far from it. If 0, every level,
             and every number between the first and the last knot, is possible.
         budget
-            Number of boxes into which the possible changes are divided. More boxes prove more, and take more time.
+            Number of boxes into which the possible changes are divided. More boxes prove more, and take more time. If
+            None, 5,000 to 20,000, fewer for larger models.
         offset
             The offset of the row, as in ``predict``.
         """
