@@ -130,6 +130,25 @@ def test_a_curve_bends_one_way(bend: str, way: int | None) -> None:
     assert model.training.constraints["curved"] == {"x0": bend}
 
 
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_a_true_bend_over_a_skewed_feature_costs_nothing(loss: str) -> None:
+    """Most rows of such a feature lie in a small part of its range, where its curve is steep."""
+    random = np.random.default_rng(1)
+    table = np.stack([random.lognormal(0, 2, 700), random.normal(size=700)], axis=1)
+    truth = 0.5 * np.log(table[:, 0]) + 0.3 * table[:, 1]
+    target = random.poisson(np.exp(truth)) if loss == "poisson" else truth + 0.3 * random.normal(size=700)
+    rows, others = slice(0, 500), slice(500, None)
+    settings = {**SMALL, "max_epochs": 60, "loss": loss}
+    plain = nae.NAERegressor(**settings).fit(table[rows], target[rows])
+    bent = nae.NAERegressor(**settings, concave=["x0"]).fit(table[rows], target[rows])
+    missed = [
+        np.sqrt(np.mean((one.decision_function(table[others]) - truth[others]) ** 2))
+        for one in (plain.model_, bent.model_)
+    ]
+    assert missed[1] < 1.2 * missed[0]
+    assert bent.certify().all_proven
+
+
 def test_groups_do_not_interact() -> None:
     model = fit(interaction_cst=[["x0", "x1"], ["x1", "x3"]], n_members=4).model_
     a, b = (RANDOM.uniform(size=(50, 4)) for _ in range(2))

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.optimize import isotonic_regression
 
 from nae.network import Forms
-from nae.network.forms import positive
+from nae.network.forms import ascending, positive
 from nae.tables.isotonic import isotonic
 
 N_SLOTS, N_EXPERTS, N_OUTPUTS, N_MEMBERS = 7, 3, 2, 2
@@ -66,7 +67,30 @@ def test_what_bends_has_slopes_of_one_direction(raw: np.ndarray, bend: int, rise
     found = slopes(shaped)
     assert (bend * np.diff(found, axis=0) > -1e-9).all()
     assert (rise * found > -1e-9).all()
+    np.testing.assert_allclose(shaped[:N_ORDERED].mean(axis=0), raw[:N_ORDERED].mean(axis=0), atol=1e-9)
     np.testing.assert_array_equal(shaped[N_ORDERED:], raw[N_ORDERED:])
+
+
+@settings(max_examples=50)
+@given(raw=RAW)
+def test_a_curve_that_bends_already_stays(raw: np.ndarray) -> None:
+    once = forms_of(bends=1).shape_experts(0, raw)
+    np.testing.assert_allclose(forms_of(bends=1).shape_experts(0, once), once, atol=1e-9)
+
+
+@settings(max_examples=50)
+@given(steps=arrays(float, 9, elements=st.floats(-5, 5)), seed=st.integers(0, 99))
+def test_ascending_slopes_are_the_nearest_ones(steps: np.ndarray, seed: int) -> None:
+    widths = np.exp(np.random.default_rng(seed).normal(scale=2, size=9))  # as knots of a skewed feature lie
+    found = ascending(steps, widths)
+    known = isotonic_regression(steps / widths, weights=widths**2)
+    np.testing.assert_allclose(found * widths, known.x * widths, atol=1e-9)
+
+
+def test_knots_at_one_place_have_no_step() -> None:
+    steps, widths = np.array([1.0, 3.0, -1.0, 2.0]), np.array([0.5, 0.0, 0.25, 0.25])
+    np.testing.assert_allclose(ascending(steps, widths) * widths, [0.4, 0.0, 0.2, 2.0])
+    np.testing.assert_array_equal(ascending(steps, np.zeros(4)), np.zeros(4))
 
 
 @settings(max_examples=50)

@@ -4,8 +4,10 @@ Weights give raw numbers on every slot; a form turns them into numbers that keep
 it. So a promise holds for every step of training and for the finished tables, and nothing is cut afterwards.
 
 ======================  ===============================================================================================
-``rises``, ``bends``    The curve over the ordered slots has steps, or changes of slope, of one sign:
-                        :func:`positive` of the raw ones. The middle slot stays where it is.
+``rises``               The curve over the ordered slots has steps of one sign: :func:`positive` of the raw ones. The
+                        middle slot stays where it is.
+``bends``               The slopes of the curve ascend, or descend: its steps are the nearest such ones to the raw
+                        steps, and its mean stays. Gradients pass as if nothing had been changed.
 ``is_single``           All experts are their mean: the gate has nothing to choose, so nothing changes the feature.
 ``caps``                No expert leaves an interval around zero.
 ``sorts_outputs``       The experts of the first output are the lowest, slot by slot, those of the last the highest.
@@ -137,25 +139,20 @@ class Forms:
                 share = np.clip(raw[i] / cap, -_MOST, _MOST)
                 raw[i] = np.maximum(cap, 1.0) * share / np.sqrt(1 - share**2)
             n = int(self.n_ordered[i])
-            if self.bends[i] and n > 1:
-                widths = np.diff(self.places[i, :n]).reshape(-1, 1, 1)
-                raw[i, :n] = _anchored(raw[i, n // 2], np.diff(raw[i, :n], axis=0) / (widths * (n - 1)))
-            elif self.rises[i] and n > 1:  # raw steps of the wrong sign would not learn
+            if self.rises[i] and not self.bends[i] and n > 1:  # raw steps of the wrong sign would not learn
                 raw[i, :n] = self.rises[i] * isotonic(self.rises[i] * raw[i, :n], np.ones(n))
         return raw
 
     def _bend(self, feature: int, experts: Array) -> Array:
         """Return curves whose slopes grow, or shrink, from slot to slot; and keep a sign, if they also rise or fall."""
-        sign, rise, n = int(self.bends[feature]), int(self.rises[feature]) * int(self.bends[feature]), len(experts)
-        way = -1 if rise < 0 else 1  # a falling convex curve is a rising one, read from its other end
-        raw = sign * experts[::way]
-        widths = np.abs(np.diff(self.places[feature, :n][::way])).reshape(-1, 1, 1, 1)
-        steps, softness = np.diff(raw, axis=0), self.softness(feature)
-        first = positive(steps[:1], softness) if rise else steps[:1]
-        turns = positive(np.diff(steps, axis=0), softness / (n - 1))
-        slopes = (n - 1) * np.cumsum(np.concatenate([first, turns]), axis=0)
-        middle = n // 2 if way > 0 else n - 1 - n // 2
-        return np.asarray(sign * _anchored(raw[middle], slopes * widths, at=middle)[::way])
+        sign, rise, n = int(self.bends[feature]), int(self.rises[feature]), len(experts)
+        widths = np.diff(self.places[feature, :n])
+        steps = sign * np.diff(experts.reshape(n, -1), axis=0)
+        slopes = np.stack([ascending(column, widths) for column in steps.T], axis=1)
+        if rise:
+            slopes = sign * rise * np.maximum(sign * rise * slopes, 0)
+        bent = _sums(sign * slopes * widths[:, None]).reshape(experts.shape)
+        return np.asarray(bent + (experts.mean(axis=0) - bent.mean(axis=0)))
 
     def _feed(self, feature: int, terms: Array) -> Array:
         n, shaped = int(self.n_ordered[feature]), np.zeros_like(terms)
@@ -179,13 +176,31 @@ def positive(values: Array, softness: float) -> Array:
     return np.asarray((values + np.sqrt(values**2 + softness**2)) / 2)
 
 
+def ascending(steps: Array, widths: Array) -> Array:
+    """Return slopes that ascend, such that slopes times widths are as near to the steps as they can be."""
+    blocks: list[tuple[float, float, int]] = []  # products of steps and widths, squares of widths, and how many
+    for step, width in zip(steps.tolist(), widths.tolist(), strict=True):
+        product, square, count = step * width, width * width, 1
+        while blocks and blocks[-1][0] * square >= product * blocks[-1][1]:
+            before = blocks.pop()
+            product, square, count = product + before[0], square + before[1], count + before[2]
+        blocks.append((product, square, count))
+    found = [product / square if square > 0 else 0.0 for product, square, _ in blocks]  # two knots may be one place
+    return np.repeat(found, [count for _, _, count in blocks])
+
+
 def _rise(values: Array, way: int, softness: float) -> Array:
     """Return values whose steps along the first axis have one sign."""
     steps = way * positive(way * np.diff(values, axis=0), softness)
     return _anchored(values[len(values) // 2], steps)
 
 
-def _anchored(middle: Array, steps: Array, *, at: int | None = None) -> Array:
-    """Return the sums of steps along the first axis, shifted so that they pass the middle, or position ``at``."""
-    sums = np.concatenate([np.zeros_like(steps[:1]), np.cumsum(steps, axis=0)])
-    return np.asarray(sums - sums[(len(steps) + 1) // 2 if at is None else at] + middle)
+def _anchored(middle: Array, steps: Array) -> Array:
+    """Return the sums of steps along the first axis, shifted so that they pass the middle."""
+    sums = _sums(steps)
+    return np.asarray(sums - sums[(len(steps) + 1) // 2] + middle)
+
+
+def _sums(steps: Array) -> Array:
+    """Return the running sums of steps along the first axis, from zero on."""
+    return np.concatenate([np.zeros_like(steps[:1]), np.cumsum(steps, axis=0)])

@@ -211,7 +211,7 @@ def draw_network(
     drawn_gate = gate.draw(random, **sizes, hidden_dim=width, rank=config.gate_rank)
     drawn |= {f"gate.{name}": array for name, array in drawn_gate.items()}
     if forms is not None:
-        drawn["expert_weight"][forms.rises != 0] *= _QUIET
+        drawn["expert_weight"][(forms.rises != 0) & (forms.bends == 0)] *= _QUIET
     is_live = np.ones(n_features, dtype=bool) if constant is None else ~constant
     made = Network(
         config, inputs.astype(dtype), n_outputs, is_live, int(random.integers(2**62)), drawn, forms, roughness

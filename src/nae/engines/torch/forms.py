@@ -120,16 +120,14 @@ class TorchForms(nn.Module):
         forms, n = self.forms, int(self.forms.n_ordered[feature])
         if n < 2:
             return values
-        sign, rise = int(forms.bends[feature]), int(forms.rises[feature]) * int(forms.bends[feature])
-        raw, widths, middle = sign * values[:n], self.widths[feature, : n - 1], n // 2
-        if rise < 0:  # a falling convex curve is a rising one, read from its other end
-            raw, widths, middle = raw.flip(0), widths.flip(0), n - 1 - n // 2
-        steps, softness = raw.diff(dim=0), self.softness[feature]
-        first = _positive(steps[:1], softness) if rise else steps[:1]
-        slopes = (n - 1) * torch.cat([first, _positive(steps.diff(dim=0), softness / (n - 1))]).cumsum(dim=0)
-        sums = _sums(slopes * widths.view(-1, *[1] * (values.dim() - 1)), dim=0)
-        bent = sums + (raw[middle] - sums[middle])
-        return torch.cat([sign * (bent.flip(0) if rise < 0 else bent), values[n:]])
+        sign, rise = int(forms.bends[feature]), int(forms.rises[feature])
+        raw, widths = values[:n].detach().double().flatten(1), self.widths[feature, : n - 1, None].double()
+        slopes = sign * _ascending(sign * raw.diff(dim=0), widths)
+        if rise:
+            slopes = rise * (rise * slopes).clamp(min=0)
+        bent = _sums(slopes * widths, dim=0)
+        change = (bent + (raw.mean(dim=0) - bent.mean(dim=0)) - raw).view_as(values[:n]).to(values.dtype)
+        return torch.cat([values[:n] + change, values[n:]])
 
     def _cap(self, values: Tensor, at: Tensor) -> Tensor:
         cap = self.caps[at][:, None, None, :, None]
@@ -146,6 +144,22 @@ class TorchForms(nn.Module):
 def _positive(values: Tensor, softness: Tensor) -> Tensor:
     found: Tensor = (values + (values**2 + softness**2).sqrt()) / 2
     return found
+
+
+_NARROWEST = 1e-6  # differences of sums of squares tell no narrower steps apart from those of the whole range
+
+
+def _ascending(steps: Tensor, widths: Tensor) -> Tensor:
+    """Return slopes (n, columns) that ascend, such that slopes times widths are as near to the steps as they can be.
+
+    The slope at i is the largest, over a up to i, of the smallest, over b from i on, of the slopes that fit a to b.
+    """
+    n, widths = len(steps), widths.clamp(min=_NARROWEST)
+    products, squares = _sums(steps * widths, dim=0), _sums(widths**2, dim=0)
+    fitted = (products[None, 1:] - products[:-1, None]) / (squares[None, 1:] - squares[:-1, None])  # (a, b, columns)
+    is_before = torch.ones(n, n, dtype=torch.bool, device=steps.device).tril(-1)[:, :, None]
+    least = fitted.masked_fill(is_before, torch.inf).flip(1).cummin(dim=1).values.flip(1)
+    return least.masked_fill(is_before, -torch.inf).cummax(dim=0).values.diagonal().T
 
 
 def _sums(steps: Tensor, *, dim: int) -> Tensor:

@@ -167,7 +167,7 @@ template <class T>
 void copy_forms(Model<T>& model, Memory& memory, const nae_forms& forms) {
   const Sizes& size = model.size;
   Form* form = memory.take<Form>(size.features);
-  T* place = memory.take<T>(size.slots);
+  double* place = memory.take<double>(size.slots);
   T* cap = memory.take<T>(int64_t(size.features) * size.outputs);
   const double* places = forms.places;
   for (int f = 0; f < size.features; ++f) {
@@ -177,7 +177,7 @@ void copy_forms(Model<T>& model, Memory& memory, const nae_forms& forms) {
                forms.is_single[f] != 0,                        forms.is_sorted[f] != 0, forms.leads[f] != 0,
                has_cap};
     for (int o = 0; o < size.outputs; ++o) cap[f * size.outputs + o] = T(caps[o]);
-    for (int s = 0; s < model.n_slots[f]; ++s) place[model.first_slot[f] + s] = T(*places++);
+    for (int s = 0; s < model.n_slots[f]; ++s) place[model.first_slot[f] + s] = *places++;
   }
   const int64_t n_pairs = int64_t(size.members) * size.features * size.features;
   if (forms.allows) model.allows = copied<uint8_t>(memory, std::vector<uint8_t>(forms.allows, forms.allows + n_pairs));

@@ -7,9 +7,9 @@
 // the sum of dy beyond the step (with a minus for steps before m, where later slots are fixed) times p'. Then
 //     dx_s = g_s-1 - g_s,   and dx_m gets the sum of all dy besides.
 //
-// Bend. Slots in the order of reading, t_i = x_i+1 - x_i, slope_i = slope_i-1 + p(t_i - t_i-1), slope_0 = t_0 or p(t_0),
-// and y_i+1 - y_i = (n - 1) width_i slope_i, again with the middle kept. Backwards, sums from the end give the gradients
-// of steps, of slopes, of turns; those of turns give dt_i = g_i - g_i+1, and dx_i+1 = dt_i - dt_i+1.
+// Bend. Steps x_i+1 - x_i become width_i slope_i with slopes that ascend: those nearest to the steps, found by pooling
+// neighbours whose slopes would descend. The mean of the curve stays. Gradients pass as they are: what was taken from
+// the raw curve is taken for a constant. Otherwise neighbours that were pooled once would never part again.
 //
 // Cap. y = c u / sqrt(1 + u u) with u = x / max(1, c): dx = dy c / max(1, c) (1 - (y / c)^2)^(3/2).
 //
@@ -22,6 +22,7 @@
 #pragma once
 #include <cmath>
 #include <type_traits>
+#include <vector>
 
 #include "model.h"
 #include "vector.h"
@@ -116,80 +117,53 @@ NAE_INLINE void back_rise(const T* slope, T* d, int n, int64_t stride, int n_col
   });
 }
 
-// The slots of a feature that bends, in the order of reading.
-template <class T>
-struct Bend {
-  const T* place;
-  int n, middle;
-  bool is_turned, has_first;
-  T sign, soft;
+// Slopes that ascend, in blocks of steps that share one.
+struct Slopes {
+  struct Block {
+    double product, square;  // sums of step times width, and of width squared
+    int count;
+    bool is_above(const Block& next) const { return product * next.square >= next.product * square; }
+  };
+  std::vector<Block> blocks;
 
-  Bend(const Form& form, const T* place, T soft)
-      : place(place), n(form.n_ordered), sign(T(form.bend)), soft(soft) {
-    has_first = form.rise != 0;
-    is_turned = form.rise * form.bend < 0;
-    middle = is_turned ? n - 1 - n / 2 : n / 2;
+  void add(double step, double width) {
+    Block own{step * width, width * width, 1};
+    while (!blocks.empty() && blocks.back().is_above(own)) {
+      const Block& before = blocks.back();
+      own = {own.product + before.product, own.square + before.square, own.count + before.count};
+      blocks.pop_back();
+    }
+    blocks.push_back(own);
   }
-  int at(int i) const { return is_turned ? n - 1 - i : i; }
-  T width(int i) const { return (n - 1) * std::abs(place[at(i + 1)] - place[at(i)]); }
 };
 
 template <class T>
-NAE_INLINE void bend(const Bend<T>& form, const T* raw, T* to, int64_t stride, int columns) {
-  by_columns(columns, [&](int from, auto width) {
-    T step[kColumns], slope[kColumns], sum[kColumns] = {}, shift[kColumns];
-    for (int i = 0; i + 1 < form.n; ++i) {
-      const T *here = raw + form.at(i) * stride + from, *next = raw + form.at(i + 1) * stride + from;
-      T* out = to + form.at(i + 1) * stride + from;
-      for (int c = 0; c < width; ++c) {
-        const T found = form.sign * (next[c] - here[c]);
-        if (i > 0)
-          slope[c] += corner(found - step[c], form.soft / (form.n - 1));
-        else
-          slope[c] = form.has_first ? corner(found, form.soft) : found;
-        step[c] = found;
-        sum[c] += form.width(i) * slope[c];
-        out[c] = sum[c];
+void bend(const Form& form, const double* place, const T* raw, T* to, int64_t stride, int columns) {
+  const int n = form.n_ordered;
+  Slopes slopes;
+  slopes.blocks.reserve(n);
+  for (int c = 0; c < columns; ++c) {
+    slopes.blocks.clear();
+    double mean = raw[c], bent = 0, sum = 0;
+    for (int i = 0; i + 1 < n; ++i) {
+      const double here = raw[i * stride + c], next = raw[(i + 1) * stride + c];
+      slopes.add(form.bend * (next - here), place[i + 1] - place[i]);
+      mean += next;
+    }
+    int i = 0;
+    to[c] = 0;
+    for (const auto& block : slopes.blocks) {
+      double slope = block.square > 0 ? form.bend * block.product / block.square : 0;
+      if (form.rise * slope < 0) slope = 0;
+      for (const int end = i + block.count; i < end; ++i) {
+        bent += slope * (place[i + 1] - place[i]);
+        to[(i + 1) * stride + c] = T(bent);
+        sum += bent;
       }
     }
-    for (int c = 0; c < width; ++c) to[form.at(0) * stride + from + c] = 0;
-    const int64_t middle = form.at(form.middle) * stride + from;
-    for (int c = 0; c < width; ++c) shift[c] = form.sign * raw[middle + c] - to[middle + c];
-    for (int i = 0; i < form.n; ++i)
-      for (int c = 0; c < width; ++c) {
-        T& own = to[form.at(i) * stride + from + c];
-        own = form.sign * (own + shift[c]);
-      }
-  });
-}
-
-template <class T>
-NAE_INLINE void back_bend(const Bend<T>& form, const T* raw, T* d, int64_t stride, int columns) {
-  by_columns(columns, [&](int from, auto width) {
-    const auto step = [&](int i, int c) {
-      return form.sign * (raw[form.at(i + 1) * stride + from + c] - raw[form.at(i) * stride + from + c]);
-    };
-    T total[kColumns] = {}, sum[kColumns] = {}, of_slope[kColumns] = {}, of_turn[kColumns] = {}, of_step[kColumns] = {};
-    for (int i = 0; i < form.n; ++i)
-      for (int c = 0; c < width; ++c) total[c] += d[i * stride + from + c];
-    for (int i = form.n - 2; i >= 0; --i)
-      for (int c = 0; c < width; ++c) {
-        T& own = d[form.at(i + 1) * stride + from + c];
-        sum[c] += own;
-        of_slope[c] += form.width(i) * (sum[c] - (i < form.middle ? total[c] : T(0)));
-        T turn = of_slope[c];
-        if (i > 0)
-          turn *= corner_slope(step(i, c) - step(i - 1, c), form.soft / (form.n - 1));
-        else if (form.has_first)
-          turn *= corner_slope(step(0, c), form.soft);
-        const T found = turn - of_turn[c];
-        own = found - of_step[c] + (i + 1 == form.middle ? total[c] : T(0));
-        of_turn[c] = turn;
-        of_step[c] = found;
-      }
-    for (int c = 0; c < width; ++c)
-      d[form.at(0) * stride + from + c] = (form.middle == 0 ? total[c] : T(0)) - of_step[c];
-  });
+    const T shift = T((mean - sum) / n);
+    for (int s = 0; s < n; ++s) to[s * stride + c] += shift;
+  }
 }
 
 // All experts of an output become their mean; of gradients, this is the way back, too.
@@ -400,8 +374,7 @@ void shape_slots(const Model<T>& model, int member, Workspace<T>& ws, Scratch<T>
     for (int o = 0; o < size.outputs; ++o) {
       const int from = o * size.experts_pad;
       if (form.bend)
-        bend(Bend<T>(form, model.place + first, softness(model, form)), raw + from, experts + from, size.values,
-             size.experts);
+        bend(form, model.place + first, raw + from, experts + from, size.values, size.experts);
       else
         rise(raw + from, experts + from, form.n_ordered, size.values, size.experts, T(form.rise),
              softness(model, form));
@@ -428,14 +401,10 @@ void back_shape(const Model<T>& model, int member, const Workspace<T>& ws, Scrat
   if (form.has_cap) back_cap(size, model.cap + feature * size.outputs, ws.experts + at, d, n);
   if (form.is_sorted || model.sorts_outputs) back_sort(size, ws.source + at, d, scratch.values, n);
   if (form.is_single) average(size, d, n);
-  if (form.has_shape())
+  if (form.has_shape() && !form.bend)
     for (int o = 0; o < size.outputs; ++o) {
       const int from = o * size.experts_pad;
-      const T* raw = ws.raw_experts + at + from;
-      if (form.bend)
-        back_bend(Bend<T>(form, model.place + first, softness(model, form)), raw, d + from, size.values, size.experts);
-      else
-        back_rise(raw, d + from, form.n_ordered, size.values, size.experts);
+      back_rise(ws.raw_experts + at + from, d + from, form.n_ordered, size.values, size.experts);
     }
   if (!model.has_gate) return;
   if (model.allows) mask_terms(model, member, feature, scratch.d_terms, n);

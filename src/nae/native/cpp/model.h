@@ -71,7 +71,7 @@ struct Model {
   const T* left;                // (slots,), of the residual of a slot; or null
   const T* roughness;           // (slots,), the residual's weight; or null
   const Form* form;             // (F,), or null; then the following are not read
-  const T* place;               // (slots,)
+  const double* place;          // (slots,)
   const T* cap;                 // (F, O)
   const uint8_t* allows;        // (M, F, F), or null
   bool sorts_outputs;
