@@ -22,7 +22,6 @@
 #pragma once
 #include <cmath>
 #include <type_traits>
-#include <vector>
 
 #include "model.h"
 #include "vector.h"
@@ -117,52 +116,40 @@ NAE_INLINE void back_rise(const T* slope, T* d, int n, int64_t stride, int n_col
   });
 }
 
-// Slopes that ascend, in blocks of steps that share one.
-struct Slopes {
-  struct Block {
-    double product, square;  // sums of step times width, and of width squared
-    int count;
-    bool is_above(const Block& next) const { return product * next.square >= next.product * square; }
-  };
-  std::vector<Block> blocks;
-
-  void add(double step, double width) {
-    Block own{step * width, width * width, 1};
-    while (!blocks.empty() && blocks.back().is_above(own)) {
-      const Block& before = blocks.back();
-      own = {own.product + before.product, own.square + before.square, own.count + before.count};
-      blocks.pop_back();
+// Pools the steps of one curve, a column, until slopes ascend; returns the number of pools.
+template <class T>
+NAE_INLINE int pool_steps(const Form& form, const double* place, const T* raw, int64_t stride, Pool* pools) {
+  int n = 0;
+  for (int i = 0; i + 1 < form.n_ordered; ++i) {
+    const double width = place[i + 1] - place[i];
+    const double step = form.bend * (double(raw[(i + 1) * stride]) - double(raw[i * stride]));
+    Pool own{step * width, width * width, 1};
+    for (; n > 0 && pools[n - 1].product * own.square >= own.product * pools[n - 1].square; --n) {
+      own.product += pools[n - 1].product;
+      own.square += pools[n - 1].square;
+      own.count += pools[n - 1].count;
     }
-    blocks.push_back(own);
+    pools[n++] = own;
   }
-};
+  return n;
+}
 
 template <class T>
-void bend(const Form& form, const double* place, const T* raw, T* to, int64_t stride, int columns) {
-  const int n = form.n_ordered;
-  Slopes slopes;
-  slopes.blocks.reserve(n);
+void bend(const Form& form, const double* place, const T* raw, T* to, int64_t stride, int columns, Pool* pools) {
   for (int c = 0; c < columns; ++c) {
-    slopes.blocks.clear();
-    double mean = raw[c], bent = 0, sum = 0;
-    for (int i = 0; i + 1 < n; ++i) {
-      const double here = raw[i * stride + c], next = raw[(i + 1) * stride + c];
-      slopes.add(form.bend * (next - here), place[i + 1] - place[i]);
-      mean += next;
-    }
-    int i = 0;
+    const int n_pools = pool_steps(form, place, raw + c, stride, pools);
+    double bent = 0, excess = -double(raw[c]);
     to[c] = 0;
-    for (const auto& block : slopes.blocks) {
-      double slope = block.square > 0 ? form.bend * block.product / block.square : 0;
+    for (int pool = 0, i = 0; pool < n_pools; ++pool) {
+      double slope = pools[pool].square > 0 ? form.bend * pools[pool].product / pools[pool].square : 0;
       if (form.rise * slope < 0) slope = 0;
-      for (const int end = i + block.count; i < end; ++i) {
+      for (const int end = i + pools[pool].count; i < end; ++i) {
         bent += slope * (place[i + 1] - place[i]);
         to[(i + 1) * stride + c] = T(bent);
-        sum += bent;
+        excess += bent - double(raw[(i + 1) * stride + c]);
       }
     }
-    const T shift = T((mean - sum) / n);
-    for (int s = 0; s < n; ++s) to[s * stride + c] += shift;
+    for (int s = 0; s < form.n_ordered; ++s) to[s * stride + c] -= T(excess / form.n_ordered);
   }
 }
 
@@ -374,7 +361,7 @@ void shape_slots(const Model<T>& model, int member, Workspace<T>& ws, Scratch<T>
     for (int o = 0; o < size.outputs; ++o) {
       const int from = o * size.experts_pad;
       if (form.bend)
-        bend(form, model.place + first, raw + from, experts + from, size.values, size.experts);
+        bend(form, model.place + first, raw + from, experts + from, size.values, size.experts, scratch.pools);
       else
         rise(raw + from, experts + from, form.n_ordered, size.values, size.experts, T(form.rise),
              softness(model, form));

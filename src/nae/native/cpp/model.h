@@ -52,6 +52,12 @@ struct Form {
   bool has_shape() const { return n_ordered > 1 && (rise != 0 || bend != 0); }
 };
 
+// Steps of a curve that share a slope, while it is bent.
+struct Pool {
+  double product, square;  // sums of step times width, and of width squared
+  int count;
+};
+
 template <class T>
 struct Model {
   Sizes size;
@@ -170,6 +176,7 @@ struct Scratch {
   T *noise;                    // (logits,) of a row
   T *active;                   // (experts_pad,) of a feature
   T *used;                     // (logits,) of a row
+  Pool *pools;                 // (most_slots,)
 };
 
 template <class T>

@@ -88,6 +88,7 @@ Scratch<T> make_scratch(const Model<T>& model, Memory& memory) {
   scratch.noise = memory.take<T>(size.routing == NAE_GUMBEL ? size.logits : 0);
   scratch.active = memory.take<T>(size.experts_pad);
   scratch.used = memory.take<T>(size.logits);
+  scratch.pools = memory.take<Pool>(model.form ? n_slots : 0);
   return scratch;
 }
 
