@@ -122,7 +122,7 @@ def test_gates_begin_normal_with_xaviers_deviation(gate: str, fan: int) -> None:
 def test_curves_of_one_direction_begin_nearly_flat() -> None:
     free = drawn()
     schema = Schema(tuple(Number(name, np.arange(5.0)) for name in "abc"))
-    forms = replace(draw_forms(free, schema, seed=0), rises=np.array([1, -1, 0]))
+    forms = replace(draw_forms(free, schema, seed=0), rises=np.array([1, -1, 0]), bends=np.zeros(3, dtype=int))
     kept = drawn(forms=forms)
     wanted = free.arrays["expert_weight"] * np.reshape([0.1, 0.1, 1.0], (3, 1, 1, 1, 1))
     np.testing.assert_allclose(kept.arrays["expert_weight"], wanted)
