@@ -69,7 +69,8 @@ class Reliability(Serial):
 
     def __repr__(self) -> str:
         title = f"Reliability({self.what}, {counted(self.n_rows, 'row')}, calibration error {self.error:.4g})"
-        return digest(title, {name: values.tolist() for name, values in self._columns.items()}, "to_frame()")
+        columns = {name: values.tolist() for name, values in self._columns.items()}
+        return digest(title, columns | {"rows": [f"{n:,}" for n in self.rows]}, "to_frame()")
 
     @property
     def what(self) -> str:
