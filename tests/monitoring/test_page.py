@@ -25,7 +25,7 @@ def test_the_example_of_drift_says_what_the_page_says() -> None:
         exec(compile(block, PAGE.name, "exec"), names)  # noqa: S102
     assert not names["fresh"].has_drifted
     assert names["young"].drifted == ("ageph", "bm")
-    assert names["young"].score[0].size == pytest.approx(1.2, abs=0.1)
+    assert names["young"].score[0].size == pytest.approx(1.15, abs=0.15)
     assert "ageph drifted: the mean of its values went from 47.12 to 25.93" in names["young"].text
 
 
