@@ -378,6 +378,27 @@ def test_the_result_is_text_a_frame_and_json() -> None:
     assert "No allowed change of up to 3 features" in repr(none)
 
 
+def test_sentences_have_the_words_that_are_given() -> None:
+    model = small(6, link="logit")
+    words = {
+        "outcomes": {"yes": "approval", "no": "refusal"},
+        "features": {
+            "income": {"name": "the income", "unit": "thousand"},
+            "phone": {"name": "the line", "values": {"False": "none", "True": "a telephone"}},
+            "town": {"named": False},
+        },
+    }
+    other = {"no": "yes", "yes": "no"}[model.predict({name: [value] for name, value in ROW.items()})[0]]
+    found = model.recourse(ROW, target=other, support=0, n=20, wording=words)
+    assert "town" not in {one.feature for way in found.ways for one in way.changes}
+    assert "the income from 12 thousand to" in found.text
+    assert "the line from none to a telephone" in found.text
+    assert f"probability of {words['outcomes'][other]} goes" in found.text
+    assert Recourse.from_json(found.to_json()).text == found.text
+    with pytest.raises(ConfigError, match="names a feature 'incomme'"):
+        model.recourse(ROW, target=other, wording={"features": {"incomme": {"name": "x"}}})
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [
@@ -431,7 +452,7 @@ def test_the_example_on_a_real_table_says_what_the_page_says() -> None:
     names = {"X": X, "model": NAEClassifier(n_members=4, random_state=0).fit(X.iloc[:5000], y[:5000])}
     for block in re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
         exec(compile(block, PAGE.name, "exec"), names)  # noqa: S102
-    shown = [line[2:].strip() for line in section.splitlines() if line.startswith("> ")]
+    shown = [line.lstrip("> *") for line in section.splitlines() if line.startswith("> ")]
     changed = [{one.split()[1] for one in re.findall(r"(?:hange|ower) \w+", line)} for line in shown[:-1]]
     assert [set(way.features) for way in names["found"].ways] == changed
     assert names["found"][0].cost == pytest.approx(0.323, rel=0.1)

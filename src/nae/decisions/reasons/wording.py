@@ -71,6 +71,11 @@ class Wording:
         """Return the words of a feature: its name, unless others were given."""
         return next((one for one in self.features if one.feature == feature), FeatureWording(feature, feature))
 
+    @property
+    def unnamed(self) -> tuple[str, ...]:
+        """The features that a customer may not be told."""
+        return tuple(one.feature for one in self.features if not one.named)
+
     def outcome(self, name: str) -> str:
         """Return what an outcome is called."""
         return next((one.words for one in self.outcomes if one.of == name), name)

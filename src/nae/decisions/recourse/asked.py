@@ -38,6 +38,7 @@ def read_asked(
     costs: Mapping[str, Any] | None = None,
     per_change: Any = 0.0,
     support: Any = 0.01,
+    unnamed: Iterable[str] = (),
 ) -> Asked:
     """Return what is asked. What makes no sense is an error."""
     rising, falling = _positions(model, increasing, "increasing"), _positions(model, decreasing, "decreasing")
@@ -52,7 +53,7 @@ def read_asked(
         _check_order(model, i)
     weight, levels = _costs(model, costs)
     return Asked(
-        fixed=frozenset(stays),
+        fixed=frozenset([*stays, *map(model.schema.index, unnamed)]),
         direction=dict.fromkeys(rising, 1) | dict.fromkeys(falling, -1),
         may_miss=frozenset(_positions(model, may_miss, "may_miss")),
         weight=weight,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nae.certificates import tables_of
+from nae.decisions.reasons.wording import Wording, read_wording
 from nae.decisions.recourse.asked import read_asked
 from nae.decisions.recourse.bounds import Space
 from nae.decisions.recourse.forest import Forest
@@ -43,9 +44,10 @@ def recourse(
     like: Any = None,
     budget: int | None = None,
     offset: Any = None,
+    wording: Any = None,
     **asked: Any,
 ) -> Recourse:
-    """Return the ways of one row; see :meth:`nae.tables.answers.decides.Decides.recourse`."""
+    """Return the ways of one row; see :meth:`nae.tables.answers.reaches.Reaches.recourse`."""
     for name, number in (("k", k), ("n", n), *([] if budget is None else [("budget", budget)])):
         _check_count(name, number)
     columns = read(row)
@@ -54,8 +56,9 @@ def recourse(
     cells = model.schema.locate(columns, dtype=np.float64)
     now = model.decision_function(model.schema.locate(columns, dtype=model.experts.dtype)).reshape(1, -1)
     goal = read_goal(model, target, output=output, offset=offset, now=now)
-    moves = Moves.of(model, cells, read_asked(model, **asked))
-    found = _Found(goal, now, k)
+    words = read_wording(wording, model.feature_names)
+    moves = Moves.of(model, cells, read_asked(model, unnamed=words.unnamed, **asked))
+    found = _Found(goal, now, k, words)
     if goal.reached(now)[0]:
         return found.result((), 0.0, 0, is_reached=True)
     if not moves.domains:
@@ -103,12 +106,13 @@ class _Found:
     goal: Goal
     now: Any
     k: int
+    wording: Wording
 
     def result(self, ways: tuple[Way, ...], bound: float, n_boxes: int, *, is_reached: bool = False) -> Recourse:
         """Return the result."""
         return Recourse(
-            target=target_text(self.goal),
-            what=what_text(self.goal),
+            target=target_text(self.goal, self.wording),
+            what=what_text(self.goal, self.wording),
             is_probability=bool(self.goal.model.classes),
             prediction=float(self.goal.values(self.now)[0]),
             is_reached=is_reached,
@@ -116,6 +120,7 @@ class _Found:
             bound=bound,
             k=self.k,
             n_boxes=n_boxes,
+            wording=self.wording,
         )
 
 

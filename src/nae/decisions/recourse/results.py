@@ -1,10 +1,11 @@
 """The result of recourse: ways to a target, each with its changes, its cost and what is proven about cheaper ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isinf
 from typing import Any, ClassVar
 
 from nae._words import counted
+from nae.decisions.reasons.wording import Wording
 from nae.decisions.recourse.sentences import change_text, number_text, prediction_text
 from nae.explanation.printed import digest
 from nae.explanation.serial import Serial, make_frame
@@ -62,6 +63,7 @@ class Recourse(Serial):
     bound: float  # of the cost of any way that is not listed, as above; inf if it is proven that there is none
     k: int
     n_boxes: int  # that were looked at
+    wording: Wording = field(default_factory=Wording)  # of the sentences
 
     def __len__(self) -> int:
         return len(self.ways)
@@ -79,7 +81,7 @@ class Recourse(Serial):
         if not self.ways:
             return f"{title}\n  {self.text}"
         columns = {
-            "way": [", ".join(map(change_text, way.changes)) for way in self.ways],
+            "way": [", ".join(self._changes(way)) for way in self.ways],
             self.what: [prediction_text(way.prediction, is_probability=self.is_probability) for way in self.ways],
             "cost": [f"{way.cost:.3f}" for way in self.ways],
             "at least": [f"{way.bound:.3f}" for way in self.ways],
@@ -98,13 +100,16 @@ class Recourse(Serial):
 
     def sentence(self, way: Way) -> str:
         """Return the changes of a way and what they do, as a sentence."""
-        first, *others = map(change_text, way.changes)
+        first, *others = self._changes(way)
         done = " and ".join([first[0].upper() + first[1:], *others][-2:])
         done = ", ".join([*[first[0].upper() + first[1:], *others][:-2], done])
         before, after = (
             prediction_text(value, is_probability=self.is_probability) for value in (self.prediction, way.prediction)
         )
         return f"{done}: the {self.what} goes from {before} to {after}."
+
+    def _changes(self, way: Way) -> list[str]:
+        return [change_text(change, self.wording) for change in way.changes]
 
     @property
     def proof(self) -> str:

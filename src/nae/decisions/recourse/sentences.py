@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from nae.decisions.reasons.wording import Wording
+
 if TYPE_CHECKING:
     from nae.decisions.recourse.goals import Goal
     from nae.decisions.recourse.results import FeatureChange
@@ -9,16 +11,17 @@ if TYPE_CHECKING:
 __all__ = ["change_text", "number_text", "prediction_text", "target_text", "value_text", "what_text"]
 
 
-def change_text(change: "FeatureChange") -> str:
+def change_text(change: "FeatureChange", wording: Wording) -> str:
     """Return a change in words: raise savings from 1,200 to 3,000."""
-    name, old, new = change.feature, change.old, change.new
+    old, new, words = change.old, change.new, wording.of(change.feature)
+    before, after = words.value(value_text(old)), words.value(value_text(new, 12))
     if new is None:
-        return f"leave {name} out (it is {value_text(old)})"
+        return f"leave {words.name} out (it is {before})"
     if old is None:
-        return f"set {name}, which is missing, to {value_text(new, 12)}"
+        return f"set {words.name}, which is missing, to {after}"
     is_number = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (old, new))
     verb = ("raise" if new > old else "lower") if is_number else "change"
-    return f"{verb} {name} from {value_text(old)} to {value_text(new, 12)}"
+    return f"{verb} {words.name} from {before} to {after}"
 
 
 def value_text(value: Any, digits: int = 6) -> str:
@@ -52,18 +55,18 @@ def prediction_text(value: float, *, is_probability: bool) -> str:
     return f"{percent:.{decimals}f} %"
 
 
-def what_text(goal: "Goal") -> str:
+def what_text(goal: "Goal", wording: Wording) -> str:
     """Return what a goal is about."""
     if goal.model.classes:
-        return f"probability of {goal.name}"
+        return f"probability of {wording.outcome(goal.name)}"
     return "prediction" if goal.model.n_outputs == 1 else f"prediction of {goal.name}"
 
 
-def target_text(goal: "Goal") -> str:
+def target_text(goal: "Goal", wording: Wording) -> str:
     """Return a goal in words."""
     if goal.is_choice:
-        return f"the model chooses {goal.name}"
+        return f"the model chooses {wording.outcome(goal.name)}"
     shown = [prediction_text(end, is_probability=bool(goal.model.classes)) for end in (goal.low, goal.high)]
     limits = [f"at least {shown[0]}"] if goal.low > -float("inf") else []
     limits += [f"at most {shown[1]}"] if goal.high < float("inf") else []
-    return f"the {what_text(goal)} is {' and '.join(limits)}"
+    return f"the {what_text(goal, wording)} is {' and '.join(limits)}"

@@ -32,6 +32,7 @@ class Reaches(Asked):
         support: float = 0.01,
         budget: int | None = None,
         offset: Any = None,
+        wording: Any = None,
     ) -> "Recourse":
         """Return the cheapest changes of a few features of a row that reach a target, and a proof that none is cheaper.
 
@@ -76,6 +77,9 @@ class Reaches(Asked):
             None, 5,000 to 20,000, fewer for larger models.
         offset
             The offset of the row, as in ``predict``.
+        wording
+            A TOML file, or a dict of its content, with the names, units and values of features, as in ``reasons``.
+            Features that may not be named stay as they are.
         """
         from nae.decisions.recourse.finding import recourse
 
@@ -97,4 +101,5 @@ class Reaches(Asked):
             support=support,
             budget=budget,
             offset=offset,
+            wording=wording,
         )
