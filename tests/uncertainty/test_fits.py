@@ -10,7 +10,7 @@ import pytest
 import nae
 from nae import NAEClassifier, NAERegressor
 from nae._typing import Array
-from nae.errors import UserError
+from nae.errors import DataError, UserError
 from nae.training.workers import Alone
 from tests.uncertainty.conftest import SETTINGS, draw_rows
 
@@ -153,3 +153,15 @@ def test_additive_models_and_searches_have_intervals() -> None:
     for additivity in (1.0, "auto"):
         model = NAERegressor(additivity=additivity, **SHORT).fit(X, y)
         assert model.predict_interval(X).basis.n_rows == 300
+
+
+@pytest.mark.parametrize("kind", ["number", "classes", "first class"])
+def test_training_rows_are_no_rows_to_calibrate_on(kind: str) -> None:
+    X, y = draw_rows(0, 120)
+    if kind == "number":
+        model: Any = NAERegressor(**SHORT).fit(X, y)
+    else:
+        y = np.where(y > 2, "b", "a")
+        model = NAEClassifier(positive_class="a" if kind == "first class" else None, **SHORT).fit(X, y)
+    with pytest.raises(DataError, match="that the fit has not seen; these are its training rows"):
+        model.calibrated(X, y)

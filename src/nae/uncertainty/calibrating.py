@@ -8,7 +8,8 @@ import numpy as np
 
 from nae._typing import Array
 from nae.encoding.columns import Columns
-from nae.errors import ConfigError, UserError
+from nae.encoding.fingerprint import fingerprint
+from nae.errors import ConfigError, DataError, UserError
 from nae.tables.model import TableModel
 from nae.uncertainty.ends import is_one_sided
 from nae.uncertainty.levels import divided, known_by, read_levels, without_by
@@ -30,6 +31,7 @@ def calibrated(model: TableModel, read: Read, given: tuple[Any, ...], *, by: str
     columns = read(without_by(X, model, by))
     level = None if by is None else read_levels(by, X, columns.n_rows)
     rows = read_outcomes(model, columns, y, offset=offset, level=level)
+    _check_unseen(model, columns, rows)
     sizes = None if model.residuals is None else model.residuals.sizes
     if sizes is None and not model.classes and len(rows) >= _ROWS_WITH_SIZES:
         apart, rows = rows.take(slice(0, None, 2)), rows.take(slice(1, None, 2))
@@ -40,6 +42,19 @@ def calibrated(model: TableModel, read: Read, given: tuple[Any, ...], *, by: str
         values = values * np.exp(-sizes.at(rows.cells, rows.score))
     found = with_residuals(model, rows, values, sizes, source="calibration", coverage={})
     return found if by is None else _divided(found, by, values, rows)
+
+
+def _check_unseen(model: TableModel, columns: Columns, rows: Outcomes) -> None:
+    """Raise an error for the training rows themselves, whose residuals are too small."""
+    if model.training.data_sha256 is None or not len(rows) == columns.n_rows == model.training.n_rows:
+        return
+    truth = rows.truth[:, : model.n_targets]
+    targets = [truth[:, 0], len(model.classes) - 1 - truth[:, 0]] if model.classes else [truth]
+    if model.training.data_sha256 in [fingerprint(columns, target, rows.weight) for target in targets]:
+        raise DataError(
+            "Rows to calibrate on must be rows that the fit has not seen; these are its training rows. "
+            "Without calibrate_on, the residuals of rows that members held out are used."
+        )
 
 
 def knowing(model: TableModel, read: Read, calibrate_on: Any, *, by: str | None) -> TableModel:
