@@ -500,3 +500,17 @@ def test_quantiles_that_never_cross_have_a_seal(browser: Any, tmp_path: Path) ->
     assert "apart" in found.page.locator(".seal-foot").inner_text()
     found.assert_quiet(path)
     found.page.context.close()
+
+
+def test_the_page_lists_what_would_have_to_change(browser: Any, tmp_path: Path) -> None:
+    model, columns = explained_model(11, n_features=5, n_members=2, n_experts=4)
+    target = (float(np.quantile(model.predict(columns), 0.8)), None)
+    path = write_report(model, table_of(columns), tmp_path / "page.html", recourse={"target": target, "support": 0})
+    found = open_page(browser, path)
+    section = found.page.locator("#recourse")
+    assert section.locator("h2").inner_text() == "What would have to change"
+    assert section.locator("details[open] li").count() > 0
+    assert "the prediction goes from" in section.locator("details[open]").inner_text()
+    assert found.page.locator("nav a[href='#recourse']").count() == 1
+    found.assert_quiet(path)
+    found.page.context.close()
