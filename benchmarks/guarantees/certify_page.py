@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from benchmarks.certify_speed import OTHERS, STATEMENTS
 from benchmarks.guarantees.record import Record
 from benchmarks.tables import markdown_table
 
@@ -19,7 +20,8 @@ def render_certify(folder: Path) -> str:
     results = Record(folder / "certify.json").read()
     if not results:
         return ""
-    works = list(dict.fromkeys(one["work"] for one in results.values()))
+    found = {one["work"] for one in results.values()}
+    works = [work for work in (*STATEMENTS, *OTHERS) if work in found]
     models = sorted({one["model"] for one in results.values()}, key=lambda name: (int(name.split()[0]), name))
     rows = [[model, *(_cell(results[f"{model}/{work}"]["seconds"]) for work in works)] for model in models]
     version = max(one["version"] for one in results.values())
