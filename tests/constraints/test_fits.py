@@ -149,6 +149,12 @@ def test_a_true_bend_over_a_skewed_feature_costs_nothing(loss: str) -> None:
     assert bent.certify().all_proven
 
 
+@pytest.mark.parametrize("gate", ["additive", "low-rank"])
+def test_rounding_to_single_precision_breaks_no_direction(gate: str) -> None:
+    found = fit(gate=gate, monotonic_cst={"x0": 1, "x1": -1, "x3": 1}).certify()
+    assert [one.bound for one in found.certificates] == [0, 0, 0]
+
+
 def test_groups_do_not_interact() -> None:
     model = fit(interaction_cst=[["x0", "x1"], ["x1", "x3"]], n_members=4).model_
     a, b = (RANDOM.uniform(size=(50, 4)) for _ in range(2))

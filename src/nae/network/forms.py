@@ -29,6 +29,7 @@ from nae.tables.isotonic import isotonic
 
 __all__ = ["Forms", "positive"]
 
+_DIGITS = 23  # of single precision, less one for what rounding adds
 _MOST = 0.95  # of a cap, where a start that lies outside is put
 
 
@@ -168,7 +169,7 @@ class Forms:
         apart = np.diff(by_expert, axis=1, prepend=0)
         if n > 1:
             apart[:n] = _rise(apart[:n], int(self.rises[feature]), self.softness(feature))
-        return np.asarray(np.cumsum(apart, axis=1).reshape(terms.shape))
+        return np.asarray(np.cumsum(_exact(apart), axis=1).reshape(terms.shape))
 
 
 def positive(values: Array, softness: float) -> Array:
@@ -187,6 +188,18 @@ def ascending(steps: Array, widths: Array) -> Array:
         blocks.append((product, square, count))
     found = [product / square if square > 0 else 0.0 for product, square, _ in blocks]  # two knots may be one place
     return np.repeat(found, [count for _, _, count in blocks])
+
+
+def _exact(apart: Array) -> Array:
+    """Return differences rounded such that single precision holds their sums along the second axis, digit by digit.
+
+    Rounding keeps an order, and so do the differences of tables in single precision then.
+    """
+    largest = np.abs(apart).sum(axis=1).max(initial=0.0)
+    if not (0 < largest < np.inf):
+        return apart
+    unit = 2.0 ** (np.ceil(np.log2(largest)) - _DIGITS)
+    return np.asarray(np.round(apart / unit) * unit)
 
 
 def _rise(values: Array, way: int, softness: float) -> Array:
