@@ -198,7 +198,8 @@ def test_tables_have_the_forms_that_torch_evaluates(gate: str, seed: int, has_st
     with torch.no_grad():
         tables, terms = TorchNetwork(network).eval().evaluate_knots()
     np.testing.assert_allclose(experts.reshape(tables.shape), tables.numpy(), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(gate_tables.terms, terms.permute(1, 2, 0).numpy(), rtol=1e-10, atol=1e-12)
+    # Terms of features that lead are rounded for single precision.
+    np.testing.assert_allclose(gate_tables.terms, terms.permute(1, 2, 0).numpy(), rtol=1e-10, atol=5e-6)
 
 
 def test_tables_that_differ_are_told_apart() -> None:
