@@ -30,7 +30,7 @@ GRAPH: Graph = {
     "ranges": ("encoding", "tables", "certificates"),
     "explanation": ("encoding", "tables", "quality", "certificates", "ranges"),
     "decisions": ("links", "contributions", "encoding", "tables", "certificates", "ranges", "explanation"),
-    "uncertainty": ("encoding", "tables", "quality", "explanation"),
+    "uncertainty": ("links", "encoding", "tables", "quality", "explanation"),
     "metrics": ("encoding", "tables", "explanation"),
     "monitoring": ("encoding", "tables", "quality", "explanation"),
     "card": ("encoding", "tables", "quality"),

@@ -8,6 +8,8 @@ import pytest
 import nae
 from nae import NAEClassifier
 from nae.errors import UserError
+from nae.uncertainty import MemberScores
+from nae.uncertainty.averaging import averaging_shift, odds_against
 from tests.uncertainty.conftest import draw_rows
 
 
@@ -64,3 +66,29 @@ def test_a_model_of_either_class_has_the_same_sets() -> None:
 def test_a_classifier_has_no_intervals(classifier: NAEClassifier) -> None:
     with pytest.raises(UserError, match=r"predict_interval needs a model of numbers; .* Use predict_set"):
         classifier.predict_interval(draw_classes(1, 3)[0])
+
+
+def test_log_odds_against_the_truth_are_those_of_its_probability() -> None:
+    random = np.random.default_rng(0)
+    score, truth = random.standard_normal((50, 4)), random.integers(4, size=50)
+    chance = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    own = chance[np.arange(50), truth]
+    np.testing.assert_allclose(odds_against(score, truth), np.log((1 - own) / own))
+    two = odds_against(score[:, :1], truth % 2)
+    np.testing.assert_allclose(two, np.where(truth % 2, -1, 1) * score[:, 0])
+
+
+def test_averaging_members_lowers_the_odds_against_one_of_several_classes() -> None:
+    """The gain of all members is estimated from those that learned from a row, whose scores say less about it."""
+    random = np.random.default_rng(0)
+    truth = random.integers(4, size=20_000)
+    pull = 3 * (truth[:, None] == np.arange(4))[..., None]
+    noise, new = random.standard_normal((2, 20_000, 4, 8))
+    holds = np.arange(20_000)[:, None] % 8 == np.arange(8)
+    members = MemberScores(np.arange(20_000), pull + noise, ~holds, n_held=1.0)
+    found = averaging_shift(truth, np.ones(20_000), members)
+    gains = odds_against((pull + new).mean(axis=-1), truth) - odds_against((pull + new)[..., 0], truth)
+    np.testing.assert_allclose(found, gains.mean(), atol=0.03)
+    assert found < -0.2
+    two = MemberScores(members.rows, noise[:, :1], ~holds, n_held=1.0)
+    assert averaging_shift(truth % 2, np.ones(20_000), two) == 0.0

@@ -82,7 +82,8 @@ def _predicted(
     model: TableModel, fitted: Fitted, prepared: Prepared, rows: TrainingRows, holds: BoolArray
 ) -> dict[str, AnyArray]:
     """Return held-out rows with what members say of them, as arrays that travel between workers."""
-    compared = np.arange(0, 0 if model.classes else len(rows), -(-len(rows) // _MOST_ROWS))
+    gains = len(model.classes) != 2  # with two classes, nothing is known to be gained by averaging
+    compared = np.arange(0, len(rows) if gains else 0, -(-len(rows) // _MOST_ROWS))
     is_wanted = holds.copy()
     is_wanted[compared] = True
     score = _score(model, fitted.intercepts, rows, is_wanted)

@@ -8,10 +8,11 @@ import numpy as np
 
 from nae._typing import Array, IntArray
 from nae.encoding.cells import Cells
+from nae.links import LINKS
 from nae.tables.model import TableModel
 from nae.tables.residuals import Residuals, Sizes
 from nae.tables.statistics import slot_weights
-from nae.uncertainty.averaging import MemberScores, averaging_factor
+from nae.uncertainty.averaging import MemberScores, averaging_factor, averaging_shift, odds_against
 from nae.uncertainty.design import make_design
 from nae.uncertainty.ends import ends_of, is_one_sided
 from nae.uncertainty.outcomes import Outcomes
@@ -32,18 +33,27 @@ def remember_residuals(model: TableModel, rows: Outcomes, members: MemberScores)
     """
     if rows.fold is None or np.count_nonzero(rows.weight) < LEAST_ROWS:
         return model
+    if model.classes:
+        return _remember_classes(model, rows, rows.fold, members)
     values, sizes = residuals_of(model, rows), None
-    if not model.classes:
-        fitted = sizes_of(model, rows, values)
-        logs = np.zeros_like(values) if fitted is None else fitted.of_rows(rows.cells, rows.score, rows.fold)
-        values, sizes = values * np.exp(-logs), None if fitted is None else fitted.sizes
-        factor = _factor(model, rows, members, np.exp(-logs))
-    else:
-        factor = np.ones(1)
+    fitted = sizes_of(model, rows, values)
+    logs = np.zeros_like(values) if fitted is None else fitted.of_rows(rows.cells, rows.score, rows.fold)
+    values, sizes = values * np.exp(-logs), None if fitted is None else fitted.sizes
+    factor = _factor(model, rows, members, np.exp(-logs))
     if not all(np.isfinite(part).all() for part in (values, factor, *(() if sizes is None else vars(sizes).values()))):
         return model
     coverage = _measure(model, values, rows.weight, rows.fold)
     return with_residuals(model, rows, values * factor, sizes, source="out-of-fold", coverage=coverage)
+
+
+def _remember_classes(model: TableModel, rows: Outcomes, fold: IntArray, members: MemberScores) -> TableModel:
+    truth = rows.truth[:, 0].astype(np.int64)
+    shift = averaging_shift(truth[members.rows], rows.weight[members.rows], members)
+    values = LINKS["logit"].inverse(odds_against(rows.score, truth) + shift)[:, None]
+    if not np.isfinite(values).all():
+        return model
+    coverage = _measure(model, residuals_of(model, rows), rows.weight, fold)
+    return with_residuals(model, rows, values, None, source="out-of-fold", coverage=coverage)
 
 
 def sizes_of(model: TableModel, rows: Outcomes, values: Array) -> CrossFitted | None:
@@ -84,9 +94,7 @@ def residuals_of(model: TableModel, rows: Outcomes) -> Array:
     """Return the residuals of rows, (row, output); for classes, one minus the probability of the truth, (row, 1)."""
     if not model.classes:
         return response_of(model).residuals(rows.score, rows.truth)
-    mean = model.link.inverse(rows.score)
-    chance = mean if mean.shape[1] > 1 else np.concatenate([1 - mean, mean], axis=1)
-    return np.asarray(1 - np.take_along_axis(chance, rows.truth.astype(np.int64), axis=1))
+    return LINKS["logit"].inverse(odds_against(rows.score, rows.truth[:, 0].astype(np.int64)))[:, None]
 
 
 def _measure(model: TableModel, values: Array, weight: Array, folds: IntArray) -> dict[str, float]:

@@ -22,6 +22,9 @@ from nae.uncertainty.source import Basis
 __all__ = ["PredictionSet", "predict_set"]
 
 
+_ROUNDING = 1e-12
+
+
 @dataclass(frozen=True, eq=False)
 class PredictionSet(Serial):
     """The classes that every row may have, so that the true one is among them for a stated share of rows."""
@@ -87,7 +90,7 @@ def predict_set(
     cells = model.cells(read(without_by(X, model, known_by(model))))
     chance = model.predict_proba(cells, offset=offset)
     basis, levels, (_, most) = row_ends(model, coverage, X, len(chance))
-    is_in = chance >= 1 - most
+    is_in = chance >= 1 - most - _ROUNDING
     if not allow_empty:
         is_in[np.arange(len(chance)), chance.argmax(axis=1)] = True
     return PredictionSet(is_in.astype(np.float64), chance, model.classes, coverage, basis, levels)
