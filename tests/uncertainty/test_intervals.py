@@ -95,6 +95,15 @@ def test_the_intervals_of_counts_and_amounts_are_never_negative(line: TableModel
     assert 0.88 < share_within(found, y[0]) < 0.95
 
 
+def test_amounts_to_calibrate_on_are_positive_and_large_scores_have_infinite_ends(line: TableModel) -> None:
+    model = replace(line.with_training(loss="gamma"), link=nae.links.LINKS["log"])
+    x, y = np.linspace(0, 1, 100), np.exp(np.sin(np.arange(100)))
+    with pytest.raises(DataError, match="This loss needs a positive target; got 0"):
+        model.calibrated({"x": x}, y - y.min())
+    found = model.predict_interval({"x": x[:1]}, calibrate_on=({"x": x}, y), offset=np.array([1e4]))
+    assert found.upper.tolist() == [np.inf]
+
+
 def test_without_folds_a_model_refuses() -> None:
     X, y = draw_rows(0, 60)
     model = NAERegressor(**SETTINGS).fit(X, y, eval_set=draw_rows(1, 60))

@@ -8,6 +8,8 @@ import numpy as np
 from nae._typing import AnyArray, Array, IntArray
 from nae.encoding.cells import Cells
 from nae.encoding.columns import Columns
+from nae.encoding.target import check_domain
+from nae.quality.baseline import Criterion
 from nae.quality.rows import read_rows
 from nae.tables.model import TableModel
 
@@ -46,6 +48,8 @@ def read_outcomes(
 ) -> Outcomes:
     """Return the rows of a table whose target is known, each with weight one."""
     rows = read_rows(model, columns, y, None, offset)
+    if not model.classes:
+        check_domain(float(rows.truth.min()), Criterion.of(model.training).domain)
     score = model.decision_function(rows.cells, offset=rows.offset).reshape(len(rows.truth), -1)
     truth = rows.truth if model.classes else np.broadcast_to(rows.truth, score.shape)
     own = None if level is None else level[rows.positions]

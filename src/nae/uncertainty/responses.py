@@ -34,6 +34,7 @@ class Response:
             return truth - score
         return self._transform(truth) - self._transform(np.exp(score))
 
+    @np.errstate(over="ignore")  # as for predictions, a score may be too large for its exponential
     def targets(self, score: Array, residuals: Array) -> Array:
         """Return the targets at which scores have the given residuals."""
         if self.power == 0:
