@@ -16,6 +16,7 @@ from nae.explanation.serial import Serial, make_frame
 from nae.tables.lookup import interpolate
 from nae.tables.model import TableModel
 from nae.tables.residuals import Sizes
+from nae.uncertainty.levels import known_by, without_by
 from nae.uncertainty.source import basis_of
 
 __all__ = ["SCORE", "IntervalFactors", "IntervalModel", "SizeCurve", "explain_interval", "interval_model"]
@@ -138,7 +139,7 @@ def explain_interval(
 ) -> IntervalFactors:
     """Return what makes the intervals of rows wide; see :meth:`nae.tables.answers.doubts.Doubts.explain_interval`."""
     sizes = _sizes_of(model)
-    cells = model.cells(read(X))
+    cells = model.cells(read(without_by(X, model, known_by(model))))
     score = model.decision_function(cells, offset=offset).reshape(len(cells), -1)
     own = interpolate(sizes.size, cells).astype(np.float64)
     whole = sizes.at(cells, score)
