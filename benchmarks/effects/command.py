@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +33,6 @@ class Trial:
     covered: list[float]  # by coverage: the share of true effects within the bands, over features and rows
     members: float  # the same for a band of 1.645 standard deviations of the members around their mean
     width: float  # half the width of the 90 % band, beside the standard deviation of the score
-    false_alarms: list[float]  # the chance of every idle feature
-    found: list[float]  # the chance of every other feature
     seconds: float
 
 
@@ -69,14 +67,16 @@ def run_effects(given: argparse.Namespace) -> None:
     print(f"wrote {given.out}")
 
 
-def _verdicts(case: Case, given: argparse.Namespace) -> list[float]:
-    """Return the chances of the idle features of tables that no network has seen."""
-    return [chance for seed in range(given.verdicts) for chance in chances(case, 1000 + seed)]
+def _verdicts(case: Case, given: argparse.Namespace) -> tuple[list[float], list[float]]:
+    """Return the chances of idle features and of all others, of tables that no network has seen."""
+    found = [chances(case, 1000 + seed) for seed in range(given.verdicts)]
+    return [one for idle, _ in found for one in idle], [one for _, others in found for one in others]
 
 
 def _read(store: Path, version: str) -> dict[tuple[str, int], Trial]:
     lines = store.read_text().splitlines() if store.exists() else []
-    trials = [Trial(**json.loads(line)) for line in lines]
+    known = {item.name for item in fields(Trial)}
+    trials = [Trial(**{name: value for name, value in json.loads(line).items() if name in known}) for line in lines]
     return {(one.case, one.seed): one for one in trials if one.version == version}
 
 
@@ -88,7 +88,6 @@ def measure(case: Case, seed: int, *, version: str = "", **parameters: Any) -> T
     fitted: Any = NAEClassifier(**parameters) if case.loss == "logistic" else NAERegressor(case.loss, **parameters)
     model = fitted.fit(drawn.X, drawn.y).model_
     seconds = time.perf_counter() - start
-    chance = dict(zip(model.feature_names, model.evidence.chance[:, 0].tolist(), strict=True))
     return Trial(
         case=case.label,
         seed=seed,
@@ -96,8 +95,6 @@ def measure(case: Case, seed: int, *, version: str = "", **parameters: Any) -> T
         covered=[_covered(model, drawn, coverage) for coverage in COVERAGES],
         members=_covered_by_members(model, drawn),
         width=_width(model, drawn),
-        false_alarms=[chance[name] for name in chance if name in drawn.idle],
-        found=[chance[name] for name in chance if name not in drawn.idle],
         seconds=seconds,
     )
 

@@ -15,8 +15,8 @@ _KNOTS = 64
 _LINKS = {"squared": "identity", "logistic": "logit", "poisson": "log"}
 
 
-def chances(case: Case, seed: int) -> list[float]:
-    """Return the chance of every idle feature of a drawn table, for a model that has learned nothing."""
+def chances(case: Case, seed: int) -> tuple[list[float], list[float]]:
+    """Return the chances of idle features and of all others of a drawn table, for a model that has learned nothing."""
     drawn = draw(case, seed)
     model, n_rows = untrained(drawn, case.loss), len(drawn.y)
     truth = (drawn.y == "yes") if case.loss == "logistic" else drawn.y
@@ -24,7 +24,9 @@ def chances(case: Case, seed: int) -> list[float]:
     rows = EffectRows(model.cells(drawn.X), truth.astype(np.float64)[:, None], nothing, np.ones(n_rows))
     evidence = measure_effects(model, rows).evidence
     assert evidence is not None
-    return [float(evidence.chance[model.schema.index(name), 0]) for name in model.feature_names if name in drawn.idle]
+    found = dict(zip(model.feature_names, evidence.chance[:, 0].tolist(), strict=True))
+    idle = [found[name] for name in found if name in drawn.idle]
+    return idle, [found[name] for name in found if name not in drawn.idle]
 
 
 def untrained(drawn: Drawn, loss: str) -> TableModel:

@@ -383,6 +383,7 @@ def test_a_case_is_measured_and_rendered() -> None:
     page = render([found], {"300 rows": chances(CASES[0], 0)})
     assert "| 300 rows | 1 |" in page
     assert "| 300 rows | 3 |" in page
+    assert "| all | 3 |" in page
 
 
 @pytest.mark.slow

@@ -10,9 +10,9 @@ they share most of their rows; their spread says little about the truth.
 - *Covariance.* The noise is estimated from the residuals of every row, so it may differ from row to row (a sandwich).
   The variance of what smoothing hides, under the prior that maximum likelihood finds, is added (Wahba, Nychka): over a
   curve, and on average, the band then holds the truth as often as it says.
-- *Chance.* The fitted curve of a feature, in its leading directions, is compared with its covariance (Wald, Wood).
-  Products of features, which an additive fit leaves out, are tested on its residuals. A feature can be told from noise
-  if either test says so, at half of the level each.
+- *Chance.* The fitted curve of a feature is compared with its covariance (Wald), once stiff and once flexible, so that
+  the target has no say in how smooth it is. Products of features, which an additive fit leaves out, are tested on its
+  residuals. A feature can be told from noise if either test says so, at half of the level each.
 """
 
 from nae.uncertainty.effects.measuring import EffectRows, measure_effects

@@ -28,6 +28,8 @@ class Fit:
     coefficients: Array  # (column,)
     covariance: Array  # (column, column), of what is not known about them
     scatter: Array  # (column, column), the part of it that noise causes
+    inverse: Array  # (column, column), of the penalised matrix
+    penalties: Array  # (feature,)
     matrix: Array  # (column, column), of the rows
     freedom: Array  # (column,), effective degrees of freedom
     prior: Array  # (feature,), variance of a level before its rows are seen; 0 for numbers
@@ -156,6 +158,8 @@ def _finished(sample: Sample, squares: Squares, basis: Basis, found: _Solution) 
         coefficients=found.coefficients,
         covariance=scatter + found.inverse @ hidden @ found.inverse,
         scatter=scatter,
+        inverse=found.inverse,
+        penalties=found.penalties,
         matrix=squares.matrix,
         freedom=found.freedom,
         prior=np.where(has_levels, found.noise / np.maximum(found.penalties, 1e-300), 0.0),

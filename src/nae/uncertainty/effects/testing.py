@@ -14,31 +14,57 @@ __all__ = ["chance_of_curves", "chance_of_products"]
 _MOST_ROWS = 10_000  # on which products are tested
 _MOST_PARTNERS, _LEAST_PARTNERS, _MOST_PAIRS = 20, 4, 1200
 _SHAPES = 3  # of a feature, in its products
+_FREEDOMS = (2.0, 10.0)  # degrees of freedom with which a curve is tested
 _LEAST, _KNOWN = 1e-9, 1e-6  # of a direction, beside the largest; in smaller ones there is nothing but rounding
 
 
 def chance_of_curves(basis: Basis, fit: Fit, *, is_exact: bool) -> Array:
-    """Return, for every feature, the chance of a curve as large as its own if there were none (a Wald test).
+    """Return, for every feature, the chance of a curve as large as its own if there were none.
 
-    All directions of the curve count, each beside its standard error. In directions that smoothing or other features
-    hide, noise is smaller than the error, so the sum is that of weighted squares; Satterthwaite's approximation says
-    how large it is by chance. ``is_exact`` says whether the noise is known; otherwise it is estimated, too.
+    The smoothness of the fit was chosen by the same rows, which would make curves of idle features look too good. So a
+    curve is tested with smoothness that no target had a say in: once stiff and once flexible. The smaller chance
+    counts twice. ``is_exact`` says whether the noise is known; otherwise it is estimated, too.
     """
     found = np.ones(len(basis.curves))
     for i, part in enumerate(basis.parts):
-        turn = _root(fit.matrix[part, part])
-        sizes, directions = np.linalg.eigh(turn @ fit.covariance[part, part] @ turn)
-        is_there = sizes > _KNOWN * max(float(sizes[-1:].sum()), 1e-300)
-        if not is_there.any():
-            continue
-        scaled = (directions[:, is_there] / np.sqrt(sizes[is_there])).T @ turn
-        statistic = float(np.sum((scaled @ fit.coefficients[part]) ** 2))
-        weights = np.maximum(np.linalg.eigvalsh(scaled @ fit.scatter[part, part] @ scaled.T), 0.0)
-        if weights.sum() > 0:
-            rank = float(weights.sum() ** 2 / np.sum(weights**2))
-            unit = float(np.sum(weights**2) / weights.sum())
-            found[i] = _chance(statistic / unit, rank, np.inf if is_exact else fit.n_left)
+        matrix, penalty = fit.matrix[part, part], basis.curves[i].penalty
+        sizes = {_size_for(matrix, penalty, freedom) for freedom in _FREEDOMS} if basis.curves[i].rank else {0.0}
+        n_left = np.inf if is_exact else fit.n_left
+        chances = [_chance_of_curve(fit, part, (size - fit.penalties[i]) * penalty, n_left) for size in sizes]
+        found[i] = min(1.0, len(chances) * min(chances))
     return found
+
+
+def _chance_of_curve(fit: Fit, part: slice, change: Array, n_left: float) -> float:
+    """Return the chance of a curve when its penalty is changed (a Wald test).
+
+    All directions count, each beside its standard error. In those that smoothing or other features hide, noise is
+    smaller than the error, so the statistic is a sum of weighted squares (Satterthwaite's approximation).
+    """
+    inverse = fit.inverse[part, part]
+    turn = np.linalg.inv(np.eye(len(inverse)) + inverse @ change)
+    coefficients, scatter = turn @ fit.coefficients[part], turn @ fit.scatter[part, part] @ turn.T
+    known = turn @ inverse
+    root = _root(fit.matrix[part, part])
+    sizes, directions = np.linalg.eigh(root @ (known + known.T) @ root)
+    is_there = sizes > _KNOWN * max(float(sizes[-1:].sum()), 1e-300)
+    if not is_there.any():
+        return 1.0
+    scaled = (directions[:, is_there] / np.sqrt(sizes[is_there])).T @ root
+    weights = np.maximum(np.linalg.eigvalsh(scaled @ scatter @ scaled.T), 0.0)
+    if not weights.sum() > 0:
+        return 1.0
+    unit, rank = np.sum(weights**2) / weights.sum(), weights.sum() ** 2 / np.sum(weights**2)
+    return _chance(float(np.sum((scaled @ coefficients) ** 2) / unit), float(rank), n_left)
+
+
+def _size_for(matrix: Array, penalty: Array, freedom: float) -> float:
+    """Return the penalty with which a feature alone has about so many degrees of freedom, or all that it can have."""
+    unit = (np.trace(matrix) + 1e-300) / np.trace(penalty)
+    ridge = _LEAST * (np.trace(matrix) / len(matrix) + 1e-300) * np.eye(len(matrix))
+    sizes = unit * 10.0 ** np.arange(-6.0, 6.1, 0.5)
+    left = [np.trace(np.linalg.solve(matrix + ridge + size * penalty, matrix)) for size in sizes]
+    return float(sizes[np.argmin(np.abs(np.array(left) - min(freedom, max(left))))])
 
 
 def _root(matrix: Array) -> Array:
