@@ -10,6 +10,7 @@ import pytest
 from nae.encoding import Category, Columns, Number
 from nae.errors import ConfigError, UserError
 from nae.explanation import Certificates
+from nae.explanation.inputs import rounded_up
 from nae.tables import TableModel
 from tests.laws.models import make_model, make_table
 
@@ -19,6 +20,11 @@ FEATURES = (
     Number("garden", np.array([0.0, 1.0]), is_boolean=True),
     Category("town", ("Ulm", "unseen")),
 )
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.0, "0"), (1.23401, "1.235"), (5e-324, "4.941e-324"), (np.inf, "inf")])
+def test_numbers_of_a_sentence_are_rounded_up(value: float, shown: str) -> None:
+    assert rounded_up(value) == shown
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Intervals and sets over HTTP."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("doubts")
     for kind in ("number", "three"):
         save(with_doubts(train(kind), np.random.default_rng(0)), place / f"{kind}.nae")
+    save(replace(train("number"), residuals=None), place / "plain.nae")
     return place
 
 
@@ -74,3 +76,4 @@ def test_the_document_names_the_parameter_and_the_answer(served: httpx.Client) -
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     assert set(ask(served, "/models/number/predict?interval=0.9").json()) == set(schema["anyOf"][1]["required"])
     assert [one["name"] for one in paths["/models/three/predict"]["post"]["parameters"]] == ["set"]
+    assert paths["/models/plain/predict"]["post"]["parameters"] == []  # it has no residuals to answer with

@@ -9,6 +9,8 @@ from nae.tables.model import TableModel
 
 __all__ = ["rounded_up", "shown_value", "values_on"]
 
+_TINY = 1e-300  # below, a thousandth may be zero
+
 
 def values_on(model: TableModel, slots: IntArray) -> tuple[Any, ...]:
     """Return a value of every feature that stands on the given slot."""
@@ -41,7 +43,7 @@ def shown_value(value: object) -> str:
 
 def rounded_up(value: float) -> str:
     """Return a number rounded up to four digits, so that a sentence with it remains true."""
-    if value == 0 or not math.isfinite(value):
+    if abs(value) < _TINY or not math.isfinite(value):
         return f"{value:.4g}"
     step = 10.0 ** (math.floor(math.log10(abs(value))) - 3)
     return f"{math.ceil(value / step) * step:.4g}"

@@ -46,7 +46,9 @@ def _sets(found: PredictionSet) -> list[list[str]]:
 
 
 def doubts_parameters(model: TableModel) -> list[dict[str, Any]]:
-    """Return the parameter of a request for intervals, or for sets."""
+    """Return the parameter of a request for intervals, or for sets; none if the model has no residuals for them."""
+    if model.residuals is None:
+        return []
     name, what = ("set", "set of classes") if model.classes else ("interval", "interval")
     share = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
     description = f"Also answer with a {what} per row that holds the truth for this share of rows."
